@@ -1,0 +1,34 @@
+# Every target sets itself up: `make test` and `make run` work on a fresh clone with Python 3.11 and make.
+PYTHON ?= python3.11
+VENV ?= .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+
+# Many small matrices: one BLAS thread per process beats several that fight over the cores.
+export OMP_NUM_THREADS ?= 1
+export OPENBLAS_NUM_THREADS ?= 1
+
+.PHONY: install test lint run bench clean
+
+install: $(READY)
+
+$(READY): pyproject.toml constraints.txt
+	@command -v $(PYTHON) >/dev/null || { echo "Tripod needs Python 3.11: '$(PYTHON)' was not found. Install it, or name yours: make PYTHON=/path/to/python3.11" >&2; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[train,demo,dev]'
+	@touch $@
+
+test: install
+	$(BIN)/pytest -n 2 --dist loadgroup
+
+lint: install
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+bench: install
+	$(BIN)/python -m benchmarks.training
+	$(BIN)/python -m benchmarks.inference
+
+clean:
+	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis

@@ -1,0 +1,121 @@
+"""The one kernel form: L = Diag(d) + F X Fᵀ, linear in the number of items."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+FloatArray = NDArray[np.floating[Any]]
+Vector = NDArray[np.float64]
+Matrix = NDArray[np.float64]
+Indices = NDArray[np.intp]
+
+_PSD_TOLERANCE = 1e-6
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Kernel:
+    """A (nonsymmetric) DPP kernel `Diag(d) + F X Fᵀ` over M items, of rank R plus its diagonal.
+
+    Items are known by their row number. Rows come in catalogue order, the most popular item first, so a tie
+    between items is resolved everywhere in favour of the lower row.
+    """
+
+    factors: FloatArray  # F (M, R): float32 as stored and served, float64 where a test wants it
+    core: Matrix  # X (R, R): its symmetric part is positive semidefinite, hence every minor of L is ≥ 0
+    diagonal: Vector  # d (M,), ≥ 0
+
+    def __post_init__(self) -> None:
+        factors = np.asarray(self.factors)
+        if factors.dtype not in (np.float32, np.float64):
+            factors = factors.astype(np.float64)
+        core = np.array(self.core, dtype=np.float64)
+        diagonal = np.asarray(self.diagonal, dtype=np.float64)
+        _check_shapes(factors, core, diagonal)
+        _check_values(factors, core, diagonal)
+        for name, array in (("factors", factors), ("core", core), ("diagonal", diagonal)):
+            array = array.view()
+            array.flags.writeable = False
+            object.__setattr__(self, name, array)
+
+    @property
+    def size(self) -> int:
+        """M, the number of items."""
+        return int(self.factors.shape[0])
+
+    @property
+    def rank(self) -> int:
+        """R, the number of columns of F."""
+        return int(self.factors.shape[1])
+
+    def submatrix(self, rows: ArrayLike) -> Matrix:
+        """The dense L restricted to `rows`, in float64."""
+        index = np.asarray(rows, dtype=np.intp)
+        chosen = self.factors[index].astype(np.float64)  # (n, R)
+        return chosen @ self.core @ chosen.T + np.diag(self.diagonal[index])
+
+    @classmethod
+    def symmetric(cls, V: ArrayLike, d: ArrayLike | None = None) -> Kernel:
+        """L = V Vᵀ, the low-rank DPP of Gartrell et al. 2017."""
+        V = np.asarray(V)
+        return cls(V, np.eye(V.shape[1]), _diagonal(d, len(V)))
+
+    @classmethod
+    def ndpp2019(cls, V: ArrayLike, B: ArrayLike, C: ArrayLike, d: ArrayLike | None = None) -> Kernel:
+        """L = V Vᵀ + B Cᵀ − C Bᵀ, the NDPP of Gartrell et al. 2019."""
+        V, B, C = np.asarray(V), np.asarray(B), np.asarray(C)
+        K, S = V.shape[1], B.shape[1]
+        core = np.eye(K + 2 * S)
+        core[K:, K:] = np.block([[np.zeros((S, S)), np.eye(S)], [-np.eye(S), np.zeros((S, S))]])
+        return cls(np.hstack([V, B, C]), core, _diagonal(d, len(V)))
+
+    @classmethod
+    def scalable(cls, V: ArrayLike, B: ArrayLike, C: ArrayLike, d: ArrayLike | None = None) -> Kernel:
+        """L = V Vᵀ + B C Bᵀ with a skew-symmetric C: the paper's decomposition, Eq. (1)."""
+        V, B, C = np.asarray(V), np.asarray(B), np.asarray(C, dtype=np.float64)
+        K = V.shape[1]
+        core = np.eye(K + B.shape[1])
+        core[K:, K:] = C
+        return cls(np.hstack([V, B]), core, _diagonal(d, len(V)))
+
+    @classmethod
+    def tied(cls, V: ArrayLike, C: ArrayLike, d: ArrayLike | None = None) -> Kernel:
+        """L = V (I + C) Vᵀ with a skew-symmetric C: what the paper's experiments use."""
+        V, C = np.asarray(V), np.asarray(C, dtype=np.float64)
+        return cls(V, np.eye(V.shape[1]) + C, _diagonal(d, len(V)))
+
+
+def _diagonal(d: ArrayLike | None, size: int) -> Vector:
+    return np.zeros(size) if d is None else np.asarray(d, dtype=np.float64)
+
+
+def _check_shapes(factors: FloatArray, core: Matrix, diagonal: Vector) -> None:
+    if factors.ndim != 2 or factors.shape[0] == 0:
+        raise ValueError(
+            f"a kernel needs factors of shape (items, rank) with at least one item, got {factors.shape}"
+        )
+    rank = factors.shape[1]
+    if core.shape != (rank, rank):
+        raise ValueError(f"factors of rank {rank} need a core of shape ({rank}, {rank}), got {core.shape}")
+    if diagonal.shape != (factors.shape[0],):
+        raise ValueError(
+            f"{factors.shape[0]} items need a diagonal of that length, got shape {diagonal.shape}"
+        )
+
+
+def _check_values(factors: FloatArray, core: Matrix, diagonal: Vector) -> None:
+    for name, array in (("factors", factors), ("core", core), ("diagonal", diagonal)):
+        if not np.isfinite(array).all():
+            raise ValueError(f"the kernel's {name} hold a value that is not finite")
+    if (diagonal < 0).any():
+        raise ValueError("the kernel's diagonal holds a negative value")
+    if core.size:
+        symmetric = (core + core.T) / 2
+        smallest = float(np.linalg.eigvalsh(symmetric)[0])
+        if smallest < -_PSD_TOLERANCE * max(1.0, float(np.abs(symmetric).max())):
+            raise ValueError(
+                f"the symmetric part of the kernel's core has a negative eigenvalue ({smallest:.3g})"
+            )

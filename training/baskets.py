@@ -1,0 +1,48 @@
+"""Baskets in memory: one flat array of item rows with offsets, and the catalogue that names the rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+ItemRows = NDArray[np.int32]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Baskets:
+    """n baskets over M items; basket b is `items[offsets[b]:offsets[b + 1]]`, without duplicates."""
+
+    catalogue: tuple[str, ...]  # item ids, most bought first, ties by id; an item's row is its position here
+    items: ItemRows  # (total,)
+    offsets: NDArray[np.int64]  # (n + 1,)
+    timestamps: NDArray[np.datetime64] | None = None  # (n,)
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+    def __getitem__(self, basket: int) -> ItemRows:
+        return self.items[self.offsets[basket] : self.offsets[basket + 1]]
+
+    def __iter__(self) -> Iterator[ItemRows]:
+        return (self[basket] for basket in range(len(self)))
+
+    @property
+    def sizes(self) -> NDArray[np.int64]:
+        """The number of items in each basket, (n,)."""
+        return np.diff(self.offsets)
+
+    @property
+    def counts(self) -> NDArray[np.int64]:
+        """The number of baskets that hold each item, (M,)."""
+        return np.bincount(self.items, minlength=len(self.catalogue))
+
+    def select(self, chosen: NDArray[np.int64]) -> Baskets:
+        """The baskets numbered in `chosen`, in that order, over the same catalogue."""
+        sizes = self.sizes[chosen]
+        offsets = np.concatenate([[0], np.cumsum(sizes)])
+        positions = np.repeat(self.offsets[chosen] - offsets[:-1], sizes) + np.arange(offsets[-1])
+        timestamps = None if self.timestamps is None else self.timestamps[chosen]
+        return replace(self, items=self.items[positions], offsets=offsets, timestamps=timestamps)
