@@ -1,0 +1,1 @@
+"""Versioned, checksummed, atomic model artifacts."""

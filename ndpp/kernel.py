@@ -16,7 +16,7 @@ Indices = NDArray[np.intp]
 _PSD_TOLERANCE = 1e-6
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Kernel:
     """A (nonsymmetric) DPP kernel `Diag(d) + F X Fᵀ` over M items, of rank R plus its diagonal.
 
@@ -37,9 +37,9 @@ class Kernel:
         _check_shapes(factors, core, diagonal)
         _check_values(factors, core, diagonal)
         for name, array in (("factors", factors), ("core", core), ("diagonal", diagonal)):
-            array = array.view()
-            array.flags.writeable = False
-            object.__setattr__(self, name, array)
+            frozen = array.view()
+            frozen.flags.writeable = False
+            object.__setattr__(self, name, frozen)
 
     @property
     def size(self) -> int:

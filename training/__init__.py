@@ -1,0 +1,1 @@
+"""The offline job: read baskets, fit a kernel, evaluate it, publish it."""
