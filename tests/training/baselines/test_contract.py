@@ -1,0 +1,112 @@
+"""The one contract that every recommender keeps, baselines and Tripod alike."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib.util import find_spec
+
+import numpy as np
+import pytest
+
+from ndpp import Kernel
+from ndpp.relevance import Relevance
+from training.baselines import BASELINES, Als, Recommender
+from training.baskets import Baskets, ItemRows
+from training.evaluation.tripod import TripodModel
+
+Fit = Callable[[Baskets], Recommender]
+
+
+def cart(*rows: int) -> ItemRows:
+    return np.array(rows, dtype=np.int32)
+
+
+def tripod(baskets: Baskets) -> TripodModel:
+    """A kernel with random factors and every knob turned on."""
+    M = len(baskets.catalogue)
+    rng = np.random.default_rng(7)
+    D = rng.normal(size=(5, 5))
+    kernel = Kernel.tied(rng.normal(size=(M, 5)).astype(np.float32), D - D.T, np.full(M, 0.1))
+    neighbours = Relevance(
+        offsets=np.arange(M + 1, dtype=np.int64),
+        neighbours=np.roll(np.arange(M, dtype=np.int32), 1),
+        weights=np.full(M, 0.5, dtype=np.float32),
+        floor=0.01,
+    )
+    return TripodModel(kernel, neighbours, decoupling=0.5, relevance=2.0, popularity=0.3)
+
+
+FITS: dict[str, Fit] = {"tripod": tripod}
+for baseline in BASELINES:
+    if baseline is not Als or find_spec("implicit"):  # ALS only where the `als` extra is installed
+        FITS[baseline.name] = lambda baskets, make=baseline: make().fit(baskets)
+
+
+@pytest.fixture(params=FITS.values(), ids=FITS.keys())
+def fit(request: pytest.FixtureRequest) -> Fit:
+    return request.param  # type: ignore[no-any-return]
+
+
+class TestRecommenderContract:
+    def test_scores_have_a_row_for_each_cart_and_a_column_for_each_item(
+        self, fit: Fit, baskets: Baskets
+    ) -> None:
+        scores = fit(baskets).scores([cart(0), cart(3, 4), cart(7, 8, 9)])
+        assert scores.shape == (3, len(baskets.catalogue))
+        assert np.isfinite(scores).all()
+
+    def test_no_carts_give_no_rows(self, fit: Fit, baskets: Baskets) -> None:
+        assert fit(baskets).scores([]).shape == (0, len(baskets.catalogue))
+
+    def test_an_empty_cart_is_scored(self, fit: Fit, baskets: Baskets) -> None:
+        model = fit(baskets)
+        scores = model.scores([cart(), cart(2)])
+        assert np.isfinite(scores).all()
+        np.testing.assert_allclose(scores[1], model.scores([cart(2)])[0], rtol=1e-4, atol=1e-6)
+
+    def test_a_batch_scores_as_its_carts_alone(self, fit: Fit, baskets: Baskets) -> None:
+        model = fit(baskets)
+        carts = [cart(0), cart(3, 4), cart(), cart(7, 8, 9)]
+        alone = np.vstack([model.scores([one]) for one in carts])
+        np.testing.assert_allclose(model.scores(carts), alone, rtol=1e-4, atol=1e-6)
+
+    def test_duplicates_in_a_cart_count_once(self, fit: Fit, baskets: Baskets) -> None:
+        model = fit(baskets)
+        np.testing.assert_allclose(
+            model.scores([cart(3, 4, 3, 3)]), model.scores([cart(3, 4)]), rtol=1e-4, atol=1e-6
+        )
+
+    def test_the_order_of_a_cart_does_not_matter(self, fit: Fit, baskets: Baskets) -> None:
+        model = fit(baskets)
+        np.testing.assert_allclose(
+            model.scores([cart(9, 1, 4)]), model.scores([cart(1, 4, 9)]), rtol=1e-4, atol=1e-6
+        )
+
+    def test_fitting_twice_gives_the_same_scores(self, fit: Fit, baskets: Baskets) -> None:
+        carts = [cart(0), cart(5, 6)]
+        np.testing.assert_array_equal(fit(baskets).scores(carts), fit(baskets).scores(carts))
+
+    def test_scoring_leaves_carts_alone(self, fit: Fit, baskets: Baskets) -> None:
+        given = cart(5, 2, 5)
+        fit(baskets).scores([given])
+        np.testing.assert_array_equal(given, [5, 2, 5])
+
+    def test_a_catalogue_of_one_item_works(self, fit: Fit) -> None:
+        single = Baskets(("only",), np.zeros(3, dtype=np.int32), np.arange(4, dtype=np.int64))
+        scores = fit(single).scores([cart(), cart(0)])
+        assert scores.shape == (2, 1)
+        assert np.isfinite(scores).all()
+
+    def test_an_item_that_nobody_bought_is_scored(self, fit: Fit) -> None:
+        unsold = Baskets(("a", "b", "c"), np.array([0, 1, 0], dtype=np.int32), np.array([0, 2, 3]))
+        assert np.isfinite(fit(unsold).scores([cart(2), cart(0, 2)])).all()
+
+    def test_set_scores_are_finite_and_symmetric_or_absent(self, fit: Fit, baskets: Baskets) -> None:
+        model = fit(baskets)
+        scores = model.set_scores([cart(0, 1, 5), cart(5, 0, 1), cart(3)])
+        if model.name == "als":
+            assert scores is None
+        else:
+            assert scores is not None
+            assert np.isfinite(scores).all()
+            assert scores[0] == pytest.approx(scores[1])

@@ -1,0 +1,39 @@
+"""Simple recommenders to compare with: a figure means little without them."""
+
+from __future__ import annotations
+
+from training.baselines.als import Als
+from training.baselines.base import Baseline, BaselineUnavailableError, LinearBaseline, Recommender
+from training.baselines.confidence import Confidence
+from training.baselines.ease import Ease
+from training.baselines.item_knn import ItemKNN
+from training.baselines.popularity import Popularity
+from training.baskets import Baskets
+
+__all__ = [
+    "BASELINES",
+    "Als",
+    "Baseline",
+    "BaselineUnavailableError",
+    "Confidence",
+    "Ease",
+    "ItemKNN",
+    "LinearBaseline",
+    "Popularity",
+    "Recommender",
+    "fit_baselines",
+]
+
+BASELINES: tuple[type[Baseline], ...] = (Popularity, ItemKNN, Confidence, Ease, Als)
+
+
+def fit_baselines(baskets: Baskets) -> tuple[list[Baseline], dict[str, str]]:
+    """Every baseline that can be fitted here, and by name the reason why another cannot."""
+    fitted, skipped = [], {}
+    for make in BASELINES:
+        baseline = make()
+        try:
+            fitted.append(baseline.fit(baskets))
+        except BaselineUnavailableError as reason:
+            skipped[baseline.name] = str(reason)
+    return fitted, skipped

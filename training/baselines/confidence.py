@@ -1,0 +1,23 @@
+"""Association rules with one item on the left."""
+
+from __future__ import annotations
+
+from typing import ClassVar, Self
+
+import numpy as np
+
+from training.baselines.base import LinearBaseline, co_counts
+from training.baskets import Baskets
+
+
+class Confidence(LinearBaseline):
+    """Of the baskets with y, the share that also holds i: count(i, y) / n_y, summed over the cart."""
+
+    name: ClassVar[str] = "confidence"
+
+    def fit(self, baskets: Baskets) -> Self:
+        """Count pairs and divide each row by its item's count."""
+        together = co_counts(baskets).tocoo()
+        together.data = (together.data / baskets.counts[together.row]).astype(np.float32)
+        self.weights = together.tocsr()
+        return self

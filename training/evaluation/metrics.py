@@ -1,0 +1,101 @@
+"""The figures: from ranks and set scores to means with bootstrap intervals.
+
+Ties count half throughout: a target that ties with others takes each of the tied places with equal chance,
+and every metric is the expectation over these places. Higher is always better; percentages run from 0 to 100.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from training.evaluation.ranks import Ranks
+
+Vector = NDArray[np.float64]
+Interval = tuple[float, float]
+
+HIT_AT = (1, 5, 10, 100)
+RANK_METRICS = ("mpr", *(f"hit@{k}" for k in HIT_AT), "ndcg@10", "mrr")
+SET_METRICS = ("auc", "log_likelihood")
+UNITS = {**dict.fromkeys(RANK_METRICS, "percent"), "auc": "fraction", "log_likelihood": "nats per basket"}
+
+RESAMPLES = 1000
+_NDCG_CUT = 10
+
+
+def rank_metrics(ranks: Ranks) -> dict[str, Vector]:
+    """Each metric's value for every query, in percent; a target the model does not know scores 0 on all."""
+    first, places = ranks.better, ranks.tied + 1
+    largest = int((first + places).max(initial=1))
+    discount = 1 / np.log2(np.arange(1, largest + 1) + 1)
+    discount[_NDCG_CUT:] = 0
+    values = {"mpr": _percentile(ranks)}
+    for k in HIT_AT:
+        values[f"hit@{k}"] = np.clip((k - first) / places, 0, 1)
+    values["ndcg@10"] = _mean_over_places(discount, first, places)
+    values["mrr"] = _mean_over_places(1 / np.arange(1, largest + 1), first, places)
+    return {name: 100 * np.where(ranks.known, value, 0) for name, value in values.items()}
+
+
+def _percentile(ranks: Ranks) -> Vector:
+    """The paper's PR (appendix A): the share of candidates the target is at least as good as, itself too."""
+    worse = ranks.candidates - ranks.better - ranks.tied - 1
+    share: Vector = (worse + 1 + ranks.tied / 2) / ranks.candidates
+    return share
+
+
+def _mean_over_places(gain: Vector, first: NDArray[np.int64], places: NDArray[np.int64]) -> Vector:
+    """The mean of gain[first : first + places]."""
+    running = np.concatenate([[0.0], np.cumsum(gain)])
+    mean: Vector = (running[first + places] - running[first]) / places
+    return mean
+
+
+@dataclass(frozen=True, eq=False)
+class Resampling:
+    """How often each of n queries or baskets is drawn in each bootstrap resample: the same for all models."""
+
+    draws: Vector  # (RESAMPLES, n)
+
+    @classmethod
+    def of(cls, n: int, seed: int) -> Resampling:
+        """Seeded, so that an interval can be reproduced."""
+        if n == 0:
+            return cls(np.zeros((RESAMPLES, 0)))
+        draws = np.random.default_rng(seed).multinomial(n, np.full(n, 1 / n), size=RESAMPLES)
+        return cls(draws.astype(np.float64))
+
+    def select(self, chosen: NDArray[np.bool_]) -> Resampling:
+        """The resampling of a part."""
+        return Resampling(self.draws[:, chosen])
+
+
+def interval(replicates: Vector) -> Interval:
+    """The middle 95 % of the resampled figures."""
+    low, high = np.nanpercentile(replicates, [2.5, 97.5])
+    return float(low), float(high)
+
+
+def mean_with_replicates(values: Vector, resampling: Resampling) -> tuple[float, Vector]:
+    """The mean, and the mean in every resample; NaN where a resample missed all of a small part."""
+    totals = resampling.draws.sum(axis=1)
+    with np.errstate(invalid="ignore"):
+        return float(values.mean()), resampling.draws @ values / totals
+
+
+def auc_with_replicates(real: Vector, random: Vector, resampling: Resampling) -> tuple[float, Vector]:
+    """P(a real set scores above a random one), ties half; a basket and its random twin are drawn together."""
+    order = np.argsort(random)
+    below = np.searchsorted(random[order], real, side="left")
+    up_to = np.searchsorted(random[order], real, side="right")
+
+    def auc(draws: Vector) -> Vector:
+        running = np.concatenate([np.zeros((len(draws), 1)), np.cumsum(draws[:, order], axis=1)], axis=1)
+        wins = (running[:, below] + running[:, up_to]) / 2  # (resamples, n)
+        with np.errstate(invalid="ignore"):
+            share: Vector = (draws * wins).sum(axis=1) / draws.sum(axis=1) ** 2
+        return share
+
+    return float(auc(np.ones((1, len(real))))[0]), auc(resampling.draws)

@@ -1,0 +1,197 @@
+"""Ask every model the same questions and put the answers side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from training.baselines.base import Recommender
+from training.baskets import ItemRows
+from training.evaluation.metrics import (
+    SET_METRICS,
+    UNITS,
+    Interval,
+    Resampling,
+    Vector,
+    auc_with_replicates,
+    interval,
+    mean_with_replicates,
+    rank_metrics,
+)
+from training.evaluation.queries import Protocol, Queries
+from training.evaluation.ranks import Inspect, rank_targets
+from training.evaluation.sets import random_twins
+
+# Basket sizes, with the held-out item: 1, 2, 3, 4–5, 6–9, 10–17, … (carts of 1, 2, 3–4, 5–8, 9–16, …).
+_SIZE_EDGES = np.array([1, 2, 3, 4, 6, 10, 18, 34])
+
+Parts = Sequence[NDArray[np.bool_]]
+Figure = tuple[float, Vector]  # a metric's value, and its value in every resample
+
+
+@dataclass(frozen=True)
+class Metrics:
+    """A model's figures on a group of queries and baskets; None where the model has no such figure."""
+
+    values: dict[str, float | None]
+    intervals: dict[str, Interval] = field(default_factory=dict)
+    queries: int = 0
+    baskets: int = 0
+
+    def as_json(self) -> dict[str, object]:
+        """Flat, with the intervals beside the values."""
+        return {**self.values, "queries": self.queries, "baskets": self.baskets, "intervals": self.intervals}
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """Every model's figures, altogether and by basket size, and who could not take part and why."""
+
+    protocol: Protocol
+    seed: int
+    models: dict[str, Metrics]
+    by_size: dict[str, dict[str, Metrics]]  # model → "2", "3", "4-5" … → figures
+    skipped: dict[str, str]
+
+    def as_json(self) -> dict[str, object]:
+        """The form of `evaluate --json`."""
+        models = {
+            name: metrics.as_json()
+            | {"by_size": {size: m.as_json() for size, m in self.by_size[name].items()}}
+            for name, metrics in self.models.items()
+        }
+        return {
+            "protocol": str(self.protocol),
+            "seed": self.seed,
+            "units": UNITS,
+            "models": models,
+            "skipped": self.skipped,
+        }
+
+
+def evaluate_models(
+    models: Iterable[Recommender],
+    queries: Queries,
+    sets: Sequence[ItemRows],
+    items: int,
+    *,
+    protocol: Protocol = Protocol.PAPER,
+    seed: int = 0,
+    skipped: dict[str, str] | None = None,
+    inspect: dict[str, Inspect] | None = None,
+    progress: Callable[[str], None] = lambda _: None,
+) -> Evaluation:
+    """Rank the queries' targets, and tell the real sets from uniformly random ones over `items` items."""
+    exam = _Exam(queries, sets, random_twins(sets, items, np.random.default_rng(seed)), protocol, seed)
+    overall, by_size = {}, {}
+    for model in models:
+        progress(model.name)
+        overall[model.name], by_size[model.name] = exam.mark(model, (inspect or {}).get(model.name))
+    return Evaluation(protocol, seed, overall, by_size, skipped or {})
+
+
+class _Exam:
+    """The same questions, random twins and bootstrap resamples for every model."""
+
+    def __init__(
+        self,
+        queries: Queries,
+        sets: Sequence[ItemRows],
+        twins: Sequence[ItemRows],
+        protocol: Protocol,
+        seed: int,
+    ) -> None:
+        self.queries, self.sets, self.twins = queries, sets, twins
+        self.query_draws = Resampling.of(len(queries), seed)
+        self.set_draws = Resampling.of(len(sets), seed)
+        self.basket_sizes = queries.cart_sizes + 1
+        self.set_sizes = np.array([len(rows) for rows in sets], dtype=np.int64)
+        # The released code sorts queries into buckets by the cart's size, but sets by the basket's.
+        bucketed = protocol is Protocol.PUBLISHED
+        largest = int(max(self.basket_sizes.max(initial=1), self.set_sizes.max(initial=1)))
+        self.query_parts = _thirds(queries.cart_sizes, largest) if bucketed else _whole(len(queries))
+        self.set_parts = _thirds(self.set_sizes, largest) if bucketed else _whole(len(sets))
+
+    def mark(self, model: Recommender, inspect: Inspect | None) -> tuple[Metrics, dict[str, Metrics]]:
+        """The model's figures altogether, and by basket size."""
+        ranked = rank_metrics(rank_targets(model, self.queries, inspect))
+        real, random = model.set_scores(self.sets), model.set_scores(self.twins)
+        likelihood = real if model.probabilistic else None
+        both = None if real is None or random is None else (real, random)
+        overall = self._metrics(ranked, both, likelihood, self.query_parts, self.set_parts)
+        by_size = {}
+        for label, low, high in size_groups(int(self.basket_sizes.max(initial=1))):
+            chosen = (self.basket_sizes >= low) & (self.basket_sizes < high)
+            chosen_sets = (self.set_sizes >= low) & (self.set_sizes < high)
+            if chosen.any() or chosen_sets.any():
+                by_size[label] = self._metrics(ranked, both, likelihood, [chosen], [chosen_sets])
+        return overall, by_size
+
+    def _metrics(
+        self,
+        ranked: dict[str, Vector],
+        scores: tuple[Vector, Vector] | None,
+        likelihood: Vector | None,
+        query_parts: Parts,
+        set_parts: Parts,
+    ) -> Metrics:
+        figures: dict[str, Figure | None] = {
+            name: _mean_of_parts(
+                [mean_with_replicates(values[p], self.query_draws.select(p)) for p in query_parts if p.any()]
+            )
+            for name, values in ranked.items()
+        }
+        figures |= dict.fromkeys(SET_METRICS)
+        if scores is not None:
+            real, random = scores
+            figures["auc"] = _mean_of_parts(
+                [
+                    auc_with_replicates(real[p], random[p], self.set_draws.select(p))
+                    for p in set_parts
+                    if p.any()
+                ]
+            )
+        everything = np.logical_or.reduce(set_parts)
+        if likelihood is not None and everything.any():
+            figures["log_likelihood"] = mean_with_replicates(
+                likelihood[everything], self.set_draws.select(everything)
+            )
+        return Metrics(
+            values={name: figure and figure[0] for name, figure in figures.items()},
+            intervals={name: interval(figure[1]) for name, figure in figures.items() if figure},
+            queries=int(sum(part.sum() for part in query_parts)),
+            baskets=int(sum(part.sum() for part in set_parts)),
+        )
+
+
+def size_groups(largest: int) -> list[tuple[str, int, int]]:
+    """Label, first size and first size beyond, for basket sizes up to `largest`."""
+    edges = [int(edge) for edge in _SIZE_EDGES if edge <= largest]
+    ends = [*(int(edge) for edge in _SIZE_EDGES[1 : len(edges)]), largest + 1]
+    return [
+        (str(low) if high - low <= 1 else f"{low}-{high - 1}", low, high)
+        for low, high in zip(edges, ends, strict=True)
+    ]
+
+
+def _whole(n: int) -> Parts:
+    return [np.ones(n, dtype=np.bool_)]
+
+
+def _thirds(sizes: NDArray[np.int64], largest: int) -> Parts:
+    """Three buckets of equal width in log10(size), from 1 to the largest basket."""
+    width = max(np.log10(largest), 1e-9) / 3
+    # The tiny shift keeps a size that lies exactly on an edge in the upper bucket despite rounding.
+    bucket = np.minimum((np.log10(sizes) / width + 1e-9).astype(np.int64), 2)
+    return [bucket == third for third in range(3)]
+
+
+def _mean_of_parts(figures: Sequence[Figure]) -> Figure | None:
+    """The unweighted mean over the parts that are not empty."""
+    if not figures:
+        return None
+    values, replicates = zip(*figures, strict=True)
+    return float(np.mean(values)), np.asarray(replicates).mean(axis=0)
