@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -14,6 +16,7 @@ Matrix = NDArray[np.float64]
 Indices = NDArray[np.intp]
 
 _PSD_TOLERANCE = 1e-6
+BLOCK = 2048  # rows of F handled at once: small enough to stay in a cache, large enough for a fast product
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,6 +60,64 @@ class Kernel:
         chosen = self.factors[index].astype(np.float64)  # (n, R)
         return chosen @ self.core @ chosen.T + np.diag(self.diagonal[index])
 
+    def blocks(self) -> Iterator[slice]:
+        """Consecutive row ranges that cover the catalogue, so that F is never copied whole."""
+        for start in range(0, self.size, BLOCK):
+            yield slice(start, min(start + BLOCK, self.size))
+
+    @cached_property
+    def weights(self) -> Vector:
+        """L_ii, each item's gain on the empty cart."""
+        symmetric = (self.core + self.core.T) / 2
+        is_diagonal = np.count_nonzero(symmetric - np.diag(np.diag(symmetric))) == 0
+        total = self.diagonal.copy()
+        for rows in self.blocks():
+            block = self.factors[rows].astype(np.float64)
+            image = block * np.diag(symmetric) if is_diagonal else block @ symmetric
+            total[rows] += np.einsum("ir,ir->i", image, block)
+        return np.maximum(total, 0.0)
+
+    @cached_property
+    def squared_norms(self) -> Vector:
+        """‖f_i‖² of every row of F."""
+        norms = np.empty(self.size)
+        for rows in self.blocks():
+            block = self.factors[rows].astype(np.float64)
+            norms[rows] = np.einsum("ir,ir->i", block, block)
+        return norms
+
+    @cached_property
+    def core_norm(self) -> float:
+        """The spectral norm of X: |L_ij| ≤ core_norm ‖f_i‖ ‖f_j‖ off the diagonal."""
+        return float(np.linalg.norm(self.core, 2)) if self.rank else 0.0
+
+    @cached_property
+    def gram(self) -> Matrix:
+        """Fᵀ F."""
+        return self._gram(0)
+
+    @cached_property
+    def open_gram(self) -> Matrix:
+        """Fᵀ Diag(1/(1+d)) F, the matrix of the normaliser."""
+        return self._gram(1) if self.diagonal.any() else self.gram
+
+    @cached_property
+    def open_gram_squared(self) -> Matrix:
+        """Fᵀ Diag(1/(1+d)²) F, the matrix of the expected size."""
+        return self._gram(2) if self.diagonal.any() else self.gram
+
+    @cached_property
+    def log_normaliser(self) -> float:
+        """log det(L + I) = Σ log(1+d_i) + log det(I_R + X Fᵀ Diag(1/(1+d)) F)."""
+        return float(np.log1p(self.diagonal).sum()) + log_det_plus_identity(self.core @ self.open_gram)
+
+    def _gram(self, power: int) -> Matrix:
+        total = np.zeros((self.rank, self.rank))
+        for rows in self.blocks():
+            block = self.factors[rows] * (1 + self.diagonal[rows, None]) ** (-power / 2)  # float64
+            total += block.T @ block
+        return total
+
     @classmethod
     def symmetric(cls, V: ArrayLike, d: ArrayLike | None = None) -> Kernel:
         """L = V Vᵀ, the low-rank DPP of Gartrell et al. 2017."""
@@ -86,6 +147,12 @@ class Kernel:
         """L = V (I + C) Vᵀ with a skew-symmetric C: what the paper's experiments use."""
         V, C = np.asarray(V), np.asarray(C, dtype=np.float64)
         return cls(V, np.eye(V.shape[1]) + C, _diagonal(d, len(V)))
+
+
+def log_det_plus_identity(matrix: Matrix) -> float:
+    """log det(I + matrix) for a matrix whose determinant with I is known to be at least 1."""
+    sign, value = np.linalg.slogdet(np.eye(len(matrix)) + matrix)
+    return max(float(value), 0.0) if sign > 0 else 0.0
 
 
 def _diagonal(d: ArrayLike | None, size: int) -> Vector:

@@ -28,6 +28,6 @@ class Relevance:
             np.concatenate([self.neighbours[span] for span in spans]), return_inverse=True
         )
         weights = np.concatenate([self.weights[span] for span in spans]).astype(np.float64)
-        totals = np.bincount(position, weights=weights, minlength=len(rows))
+        totals: Vector = np.bincount(position, weights=weights, minlength=len(rows)).astype(np.float64)
         above = totals > self.floor
         return rows[above].astype(np.intp), totals[above]

@@ -1,0 +1,74 @@
+"""The small system of a cart: which of its items add information, and the inverse of their kernel."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ndpp.kernel import Indices, Kernel, Matrix, Vector
+
+_TOLERANCE = 1e-10  # pivots below this share of an item's scale are rounding, not information
+
+
+def decoupled(block: Matrix, decoupling: float) -> Matrix:
+    """(1−ω) L_Y + ω Diag(L_Y): ω = 0 is exact conditioning, ω = 1 takes each item as independent evidence."""
+    if decoupling == 0:
+        return block
+    return (1 - decoupling) * block + decoupling * np.diag(np.diag(block))
+
+
+def item_scales(kernel: Kernel, factors: Matrix, rows: Indices) -> Vector:
+    """s with |L_ab| ≤ s_a s_b, so that tolerances do not depend on how popular an item is."""
+    scale: Vector = np.sqrt(
+        kernel.diagonal[rows] + kernel.core_norm * np.einsum("ir,ir->i", factors, factors)
+    )
+    return scale
+
+
+def invert(block: Matrix, scales: Vector) -> tuple[Indices, Matrix]:
+    """Positions in the cart that add information, ascending, and the inverse of `block` restricted to them.
+
+    The kernel's symmetric part is positive semidefinite, so rows that are independent also give an
+    invertible principal block, and every choice of them conditions the other items in the same way.
+    """
+    everything = np.arange(len(block), dtype=np.intp)
+    if scales.all():
+        scaled = block / np.outer(scales, scales)
+        inverse = _safe_inverse(scaled)
+        if inverse is not None:
+            return everything, inverse / np.outer(scales, scales)
+    kept = everything[scales > 0]
+    scaled = block[np.ix_(kept, kept)] / np.outer(scales[kept], scales[kept])
+    order = _independent_rows(scaled)
+    while len(order):
+        chosen = np.sort(order)
+        inverse = _safe_inverse(scaled[np.ix_(chosen, chosen)])
+        if inverse is not None:
+            return kept[chosen], inverse / np.outer(scales[kept[chosen]], scales[kept[chosen]])
+        order = order[:-1]
+    return order, np.zeros((0, 0))
+
+
+def _safe_inverse(scaled: Matrix) -> Matrix | None:
+    """The inverse, or None when it would mostly hold rounding errors."""
+    try:
+        inverse: Matrix = np.linalg.inv(scaled).astype(np.float64, copy=False)
+    except np.linalg.LinAlgError:
+        return None
+    usable = np.isfinite(inverse).all() and np.abs(inverse).max(initial=0.0) <= 1 / _TOLERANCE
+    return inverse if usable else None
+
+
+def _independent_rows(scaled: Matrix) -> Indices:
+    """Rows in the order of a pivoted Gram-Schmidt: largest remainder first, ties to the lower row."""
+    remainder = np.hstack([scaled, scaled.T])
+    order: list[int] = []
+    for _ in range(len(scaled)):
+        lengths = np.einsum("ij,ij->i", remainder, remainder)
+        lengths[order] = 0.0
+        pivot = int(np.argmax(lengths))
+        if lengths[pivot] <= _TOLERANCE**2:
+            break
+        direction = remainder[pivot] / np.sqrt(lengths[pivot])
+        remainder = remainder - np.outer(remainder @ direction, direction)
+        order.append(pivot)
+    return np.array(order, dtype=np.intp)

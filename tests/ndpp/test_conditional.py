@@ -1,0 +1,212 @@
+"""Conditioning against dense determinants."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from ndpp_reference import (
+    KINDS,
+    dense_gains,
+    full_matrix,
+    kernels,
+    make_kernel,
+    random_tilt,
+    well_conditioned,
+)
+
+from ndpp import Kernel, Tilt, condition
+
+OMEGAS = st.sampled_from([0.0, 0.3, 0.9, 1.0])
+
+
+def draw_cart(data: st.DataObject, size: int) -> list[int]:
+    return data.draw(st.lists(st.integers(0, size - 1), max_size=size, unique=True))
+
+
+@given(kernels(), st.data(), OMEGAS)
+def test_gains_equal_ratios_of_determinants(kernel: Kernel, data: st.DataObject, omega: float) -> None:
+    cart = draw_cart(data, kernel.size)
+    L = full_matrix(kernel)
+    state = condition(kernel, cart, decoupling=omega)
+    scale = np.abs(L).max(initial=1e-300)
+    if well_conditioned(L, cart):
+        np.testing.assert_allclose(state.gains(), dense_gains(L, cart, omega), rtol=1e-6, atol=1e-8 * scale)
+        assert not len(state.ignored)
+    np.testing.assert_allclose(
+        state.gains(np.arange(kernel.size)), state.gains(), rtol=1e-9, atol=1e-9 * scale
+    )
+
+
+@given(kernels(), st.data(), OMEGAS)
+def test_nothing_is_ever_negative_infinite_or_not_a_number(
+    kernel: Kernel, data: st.DataObject, omega: float
+) -> None:
+    state = condition(kernel, draw_cart(data, kernel.size), decoupling=omega)
+    numbers = [state.gains(), state.inclusion(), state.probabilities()]
+    scalars = [state.total(), state.completeness, state.expected_further]
+    for values in (*numbers, np.array(scalars)):
+        assert np.isfinite(values).all()
+        assert (values >= 0).all()
+    assert np.isfinite(state.log_probability)
+    assert state.completeness <= 1
+    assert (state.inclusion() <= 1).all()
+
+
+@given(kernels(), st.data(), OMEGAS, st.integers(0, 1000))
+def test_probabilities_sum_to_one(kernel: Kernel, data: st.DataObject, omega: float, seed: int) -> None:
+    cart = draw_cart(data, kernel.size)
+    state = condition(kernel, cart, decoupling=omega)
+    tilt = random_tilt(np.random.default_rng(seed), kernel.size)
+    for choice in (None, tilt):
+        candidates = np.ones(kernel.size) if choice is None else choice.dense(kernel.size).copy()
+        candidates[cart] = 0
+        probabilities = state.probabilities(tilt=choice)
+        assert probabilities.sum() == pytest.approx(1.0 if candidates.any() else 0.0, abs=1e-9)
+        assert (probabilities[candidates == 0] == 0).all()
+        rows = np.arange(kernel.size)
+        np.testing.assert_allclose(
+            state.probabilities(rows, tilt=choice), probabilities, rtol=1e-5, atol=1e-7
+        )
+
+
+@given(kernels(), st.data(), OMEGAS)
+def test_the_order_of_a_cart_and_repeats_do_not_matter(
+    kernel: Kernel, data: st.DataObject, omega: float
+) -> None:
+    cart = draw_cart(data, kernel.size)
+    shuffled = data.draw(st.permutations(cart))
+    one, other = (condition(kernel, c, decoupling=omega) for c in (cart, [*shuffled, *cart]))
+    np.testing.assert_array_equal(one.gains(), other.gains())
+    assert one.log_probability == other.log_probability
+    assert set(one.ignored) == set(other.ignored)
+    assert list(other.cart) == shuffled
+
+
+@given(kernels(), st.data(), OMEGAS)
+def test_adding_one_by_one_equals_conditioning_at_once(
+    kernel: Kernel, data: st.DataObject, omega: float
+) -> None:
+    cart = draw_cart(data, kernel.size)
+    grown = condition(kernel, [], decoupling=omega)
+    for row in cart:
+        grown.gains()  # so that `add` updates them
+        grown = grown.add(row)
+    whole = condition(kernel, cart, decoupling=omega)
+    scale = whole.form.spread * kernel.squared_norms.max() + kernel.diagonal.max()
+    np.testing.assert_allclose(grown.gains(), whole.gains(), rtol=1e-5, atol=1e-7 * scale)
+    assert list(grown.used) == list(whole.used)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("diagonal", [False, True])
+def test_the_rest_of_the_basket_against_enumeration(kind: str, diagonal: bool) -> None:
+    rng = np.random.default_rng(4)
+    kernel = make_kernel(rng, 7, kind, rank=3, diagonal=diagonal)
+    L, cart = full_matrix(kernel), [5, 2]
+    normaliser = np.linalg.det(L + np.eye(7))
+    supersets = [
+        (set(cart) | set(more))
+        for size in range(6)
+        for more in itertools.combinations(sorted(set(range(7)) - set(cart)), size)
+    ]
+    mass = np.array([np.linalg.det(L[np.ix_(sorted(s), sorted(s))]) for s in supersets])
+    state = condition(kernel, cart, decoupling=0.5)  # ω does not touch these
+    assert state.log_probability == pytest.approx(np.log(mass[0] / normaliser))
+    assert state.completeness == pytest.approx(mass[0] / mass.sum())
+    inclusion = [
+        sum(m for m, s in zip(mass, supersets, strict=True) if i in s) / mass.sum() for i in range(7)
+    ]
+    np.testing.assert_allclose(state.inclusion(), inclusion, rtol=1e-7, atol=1e-9)
+    assert state.expected_further == pytest.approx(sum(inclusion) - len(cart))
+
+
+@given(kernels(), st.data(), st.sampled_from([0.0, 0.9, 1.0]))
+def test_contributions_are_what_leaving_an_item_out_changes(
+    kernel: Kernel, data: st.DataObject, omega: float
+) -> None:
+    cart = draw_cart(data, kernel.size - 1) if kernel.size > 1 else []
+    row = kernel.size - 1
+    if row in cart:
+        return
+    state = condition(kernel, cart, decoupling=omega)
+    expected = [
+        state.form.exact(np.array([row]))[0]
+        - condition(kernel, [c for c in cart if c != y], decoupling=omega).form.exact(np.array([row]))[0]
+        for y in state.cart
+    ]
+    scale = (state.form.spread + kernel.core_norm) * kernel.squared_norms.max() + kernel.diagonal.max()
+    np.testing.assert_allclose(state.contributions(row), np.array(expected), rtol=1e-4, atol=1e-7 * scale)
+
+
+def test_contributions_name_complements_and_substitutes() -> None:
+    V = np.array([[1.0, 0, 0], [1, 0.2, 0], [0, 0, 1.0], [0, 0, 1.0]])
+    B = np.array([[0.0, 0], [0, 0], [1, 0], [0, 1.0]])
+    kernel = Kernel.scalable(V, B, np.array([[0, 2.0], [-2, 0]]))
+    state = condition(kernel, [0, 2])
+    assert state.contributions(1)[0] < 0  # 1 is nearly 0
+    assert state.contributions(3)[1] > 0  # 2 attracts 3
+    with pytest.raises(ValueError, match="row 2 is in the cart"):
+        state.contributions(2)
+
+
+def test_items_without_weight_of_their_own_condition_as_a_pair() -> None:
+    """V = 0: every single determinant is 0, yet a pair has one, so it must not be skipped."""
+    rng = np.random.default_rng(0)
+    D = rng.normal(size=(4, 4))
+    kernel = Kernel.scalable(np.zeros((6, 1)), rng.normal(size=(6, 4)), D - D.T)
+    L = full_matrix(kernel)
+    state = condition(kernel, [1, 4])
+    assert list(state.used) == [1, 4]
+    assert state.log_probability == pytest.approx(
+        np.log(np.linalg.det(L[np.ix_([1, 4], [1, 4])]) / np.linalg.det(L + np.eye(6)))
+    )
+    assert list(condition(kernel, [1]).ignored) == [1]
+    assert condition(kernel, [1]).contributions(0) == pytest.approx([0.0])
+    assert np.isfinite(state.contributions(0)).all()
+
+
+def test_a_repeated_item_is_ignored_and_says_so() -> None:
+    V = np.array([[1.0, 0], [1.0, 0], [0.5, 1.0]])
+    kernel = Kernel.symmetric(V)
+    both = condition(kernel, [1, 0])
+    assert len(both.ignored) == 1
+    np.testing.assert_allclose(both.gains(), condition(kernel, [0]).gains(), atol=1e-12)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_carts_beyond_the_rank_have_no_gains_and_uniform_probabilities(kind: str) -> None:
+    kernel = make_kernel(np.random.default_rng(1), 30, kind, rank=2)
+    state = condition(kernel, list(range(12)))
+    assert (state.gains() == 0).all()
+    assert state.total() == 0
+    probabilities = state.probabilities()
+    np.testing.assert_allclose(probabilities[12:], 1 / 18)
+    np.testing.assert_allclose(state.probabilities([20], Tilt.excluding([29])), 1 / 17)
+    with_diagonal = condition(Kernel(kernel.factors, kernel.core, np.full(30, 0.1)), list(range(12)))
+    assert (with_diagonal.gains()[12:] >= 0.1 - 1e-9).all()
+
+
+def test_the_closed_form_total_equals_the_sum() -> None:
+    kernel = make_kernel(np.random.default_rng(3), 40, "scalable", diagonal=True)
+    state = condition(kernel, [3, 9])
+    tilt = Tilt.excluding([0, 3]) * Tilt.boosting([7, 8], [2.0, 5.0])
+    assert state.total() == pytest.approx(state.gains().sum())
+    assert state.total(tilt) == pytest.approx(tilt.dense(40) @ state.gains())
+
+
+@pytest.mark.parametrize(
+    ("cart", "message"),
+    [([9], "cart row 9 is not in the catalogue, whose rows are 0 to 2"), ([0.5], "whole numbers")],
+)
+def test_a_wrong_cart_is_refused_in_one_sentence(cart: list[int], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        condition(Kernel.symmetric(np.eye(3)), cart)
+
+
+def test_a_wrong_decoupling_is_refused() -> None:
+    with pytest.raises(ValueError, match="between 0 and 1"):
+        condition(Kernel.symmetric(np.eye(3)), [], decoupling=1.5)

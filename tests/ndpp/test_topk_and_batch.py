@@ -1,0 +1,78 @@
+"""Top-k and batches against the full scan."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from ndpp_reference import kernels, make_kernel, random_tilt
+
+from ndpp import Conditional, Kernel, Ranking, Tilt, condition, condition_many, top_k
+
+
+def full_scan(state: Conditional, k: int, tilt: Tilt) -> Ranking:
+    scores = tilt.dense(state.kernel.size) * state.gains(np.arange(state.kernel.size))
+    allowed = tilt.dense(state.kernel.size) > 0
+    allowed[state.cart] = False
+    rows = sorted(np.flatnonzero(allowed), key=lambda row: (-scores[row], row))[:k]
+    return Ranking(np.array(rows, dtype=np.intp), scores[np.array(rows, dtype=np.intp)])
+
+
+@given(
+    kernels(40),
+    st.lists(st.integers(0, 39), max_size=12),
+    st.integers(0, 45),
+    st.integers(0, 1000),
+    st.tuples(st.sampled_from([0.0, 0.9]), st.booleans()),
+)
+def test_top_k_equals_the_full_scan(
+    kernel: Kernel, cart: list[int], k: int, seed: int, mode: tuple[float, bool]
+) -> None:
+    omega, single = mode
+    if single:
+        kernel = Kernel(kernel.factors.astype(np.float32), kernel.core, kernel.diagonal)
+    state = condition(kernel, [row % kernel.size for row in cart], decoupling=omega)
+    tilt = random_tilt(np.random.default_rng(seed), kernel.size)
+    expected, found = full_scan(state, k, tilt), top_k(state, k, tilt)
+    np.testing.assert_array_equal(found.rows, expected.rows)
+    np.testing.assert_array_equal(found.scores, expected.scores)
+
+
+@given(
+    kernels(20),
+    st.lists(st.lists(st.integers(0, 19), max_size=6), max_size=5),
+    st.sampled_from([0.0, 0.9]),
+)
+def test_a_batch_equals_its_single_carts(kernel: Kernel, carts: list[list[int]], omega: float) -> None:
+    carts = [[row % kernel.size for row in cart] for cart in carts]
+    batch = condition_many(kernel, carts, decoupling=omega)
+    singles = [condition(kernel, cart, decoupling=omega) for cart in carts]
+    assert batch.gains().shape == (len(carts), kernel.size)
+    for number, single in enumerate(singles):
+        scale = single.form.spread * kernel.squared_norms.max() + kernel.diagonal.max()
+        np.testing.assert_allclose(batch.gains()[number], single.gains(), rtol=1e-7, atol=1e-9 * scale)
+        np.testing.assert_allclose(
+            batch.gains(slice(1, 4))[number], batch.gains()[number, 1:4], rtol=1e-9, atol=1e-9 * scale
+        )
+    for ranking, single in zip(batch.top_k(3), singles, strict=True):
+        np.testing.assert_array_equal(ranking.rows, top_k(single, 3).rows)
+
+
+def test_equal_items_come_in_catalogue_order() -> None:
+    kernel = Kernel.symmetric(np.tile(np.random.default_rng(0).normal(size=(1, 3)), (50, 1)))
+    assert list(top_k(condition(kernel, []), 10).rows) == list(range(10))
+
+
+def test_a_batch_wants_one_tilt_a_cart() -> None:
+    batch = condition_many(make_kernel(np.random.default_rng(0), 5, "tied"), [[0], [1]])
+    with pytest.raises(ValueError, match="2 carts need one tilt each, got 1"):
+        batch.top_k(2, [Tilt()])
+
+
+def test_a_tilt_for_another_catalogue_is_refused() -> None:
+    state = condition(make_kernel(np.random.default_rng(0), 5, "tied"), [0])
+    with pytest.raises(ValueError, match="names row 7, but the catalogue has rows 0 to 4"):
+        top_k(state, 2, Tilt.excluding([7]))
+    with pytest.raises(ValueError, match="base has shape"):
+        top_k(state, 2, Tilt(np.ones(3)))
