@@ -1,0 +1,119 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from training.baskets import Baskets
+from training.errors import DataError
+from training.evaluation.queries import (
+    UNKNOWN,
+    Protocol,
+    hold_one_out,
+    read_queries,
+    translate,
+    translate_queries,
+)
+
+from .conftest import make_baskets
+
+ROWS = {"a": 0, "b": 1, "7": 2}
+
+
+@pytest.mark.parametrize("protocol", Protocol)
+def test_a_query_is_a_basket_of_two_or_more_less_one_item(baskets: Baskets, protocol: Protocol) -> None:
+    queries = hold_one_out(baskets, protocol, np.random.default_rng(0))
+    whole = [basket for basket in baskets if len(basket) >= 2]
+    assert len(queries) == len(whole)
+    for basket, cart, target, size in zip(
+        whole, queries.carts, queries.targets, queries.cart_sizes, strict=True
+    ):
+        assert sorted([*cart, target]) == sorted(basket)
+        assert size == len(basket) - 1
+
+
+def test_the_paper_holds_out_any_item_with_equal_chance() -> None:
+    baskets = make_baskets([[0, 1, 2, 3]] * 4000, "abcd")
+    queries = hold_one_out(baskets, Protocol.PAPER, np.random.default_rng(0))
+    np.testing.assert_allclose(np.bincount(queries.targets) / 4000, 0.25, atol=0.03)
+
+
+def test_the_published_protocol_holds_out_the_largest_number() -> None:
+    baskets = make_baskets([[0, 1, 2], [0, 2]], ["10", "9", "100"])
+    queries = hold_one_out(baskets, Protocol.PUBLISHED, np.random.default_rng(0))
+    assert queries.targets.tolist() == [2, 2]
+
+
+def test_ids_that_are_no_numbers_are_compared_as_text() -> None:
+    baskets = make_baskets([[0, 1], [1, 2]], ["pear", "9", "100"])
+    queries = hold_one_out(baskets, Protocol.PUBLISHED, np.random.default_rng(0))
+    assert queries.targets.tolist() == [0, 1]
+
+
+def test_baskets_move_to_another_catalogue_without_what_it_does_not_know() -> None:
+    baskets = make_baskets([[0, 1], [2], [1, 2, 3]], "abcd")
+    moved = translate(baskets, ("d", "b", "a"))
+    assert moved.catalogue == ("d", "b", "a")
+    assert [basket.tolist() for basket in moved] == [[2, 1], [1, 0]]
+
+
+def test_queries_move_to_another_catalogue_and_keep_their_size() -> None:
+    baskets = make_baskets([[0, 1, 2], [1, 2]], ["3", "2", "1"])
+    queries = hold_one_out(baskets, Protocol.PUBLISHED, np.random.default_rng(0))
+    moved = translate_queries(queries, baskets.catalogue, ("1", "3"))
+    assert [cart.tolist() for cart in moved.carts] == [[0], [0]]
+    assert moved.targets.tolist() == [1, UNKNOWN]
+    assert moved.cart_sizes.tolist() == [2, 1]
+    assert [rows.tolist() for rows in moved.sets] == [[0, 1], [0]]
+
+
+def test_reading_queries(tmp_path: Path) -> None:
+    path = tmp_path / "queries.jsonl"
+    path.write_text(
+        '{"cart": ["a", "b", "a"], "target": 7}\n\n{"cart": ["gone", "b"], "target": "a"}\n'
+        '{"cart": [], "target": "new", "note": "ignored"}\n'
+    )
+    queries = read_queries(path, ROWS)
+    assert [cart.tolist() for cart in queries.carts] == [[0, 1], [1], []]
+    assert queries.targets.tolist() == [2, 0, UNKNOWN]
+    assert queries.cart_sizes.tolist() == [2, 2, 0]
+
+
+@pytest.mark.parametrize(
+    ("line", "complaint"),
+    [
+        ("{", "not valid JSON"),
+        ("[" * 100_000, "not valid JSON"),
+        ("[]", "no 'cart' or no 'target'"),
+        ('{"cart": ["a"]}', "no 'cart' or no 'target'"),
+        ('{"cart": "a", "target": "b"}', "neither text nor a whole number"),
+        ('{"cart": [1.5], "target": "b"}', "neither text nor a whole number"),
+        ('{"cart": [true], "target": "b"}', "neither text nor a whole number"),
+        ('{"cart": ["a"], "target": null}', "neither text nor a whole number"),
+        ('{"cart": ["a", "b"], "target": "b"}', "the target 'b' is in the cart"),
+    ],
+)
+def test_a_bad_line_is_named(tmp_path: Path, line: str, complaint: str) -> None:
+    path = tmp_path / "queries.jsonl"
+    path.write_text('{"cart": ["a"], "target": "b"}\n' + line + "\n")
+    with pytest.raises(DataError) as error:
+        read_queries(path, ROWS)
+    assert f"{path}, line 2: " in str(error.value)
+    assert complaint in str(error.value)
+
+
+def test_bytes_that_are_no_text_are_named(tmp_path: Path) -> None:
+    path = tmp_path / "queries.jsonl"
+    path.write_bytes(b'{"cart": ["a"], "target": "b"}\n\xff\xfe\n')
+    with pytest.raises(DataError, match="line 2: this is not UTF-8"):
+        read_queries(path, ROWS)
+
+
+def test_a_missing_or_an_empty_file_is_named(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=r"nowhere\.jsonl: the file cannot be read"):
+        read_queries(tmp_path / "nowhere.jsonl", ROWS)
+    empty = tmp_path / "empty.jsonl"
+    empty.write_text("\n")
+    with pytest.raises(DataError, match=r"empty\.jsonl: there are no queries"):
+        read_queries(empty, ROWS)
