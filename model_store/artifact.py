@@ -1,0 +1,231 @@
+"""A model as files in one folder: written from a draft, read back as a stored model."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from importlib.metadata import PackageNotFoundError
+from importlib.metadata import version as installed_version
+from pathlib import Path
+from typing import Any, BinaryIO, get_args
+
+import numpy as np
+import safetensors
+import safetensors.numpy
+from numpy.typing import NDArray
+from pydantic import JsonValue
+
+from model_store.errors import DamagedModelError, InvalidDraftError, UnknownVersionError
+from model_store.items import Items
+from model_store.manifest import FILE_NAME, MANIFEST, FileEntry, Kind, Knobs, Manifest, Sizes
+from ndpp.kernel import Kernel
+from ndpp.relevance import Relevance
+
+KERNEL, ITEMS, RELEVANCE = "kernel.safetensors", "items.json", "relevance.npz"
+_RESERVED = (KERNEL, ITEMS, RELEVANCE, MANIFEST)
+
+
+@dataclass(frozen=True, eq=False)
+class Draft:
+    """A trained model about to be published."""
+
+    kernel: Kernel
+    kind: Kind
+    items: Items
+    relevance: Relevance | None
+    knobs: Knobs
+    hyperparameters: dict[str, JsonValue]
+    metrics: dict[str, JsonValue]
+    data_fingerprint: str
+    seed: int
+    files: Mapping[str, bytes] = field(default_factory=dict)  # report.html, report.json, …
+
+    def __post_init__(self) -> None:
+        try:
+            if self.kind not in get_args(Kind):
+                raise ValueError(f"its kind {self.kind!r} is none of {', '.join(get_args(Kind))}")
+            check_fit(self.kernel, self.items, self.relevance)
+            for name in self.files:
+                if not re.fullmatch(FILE_NAME, name) or name in _RESERVED:
+                    raise ValueError(f"an extra file cannot be named {name!r}")
+        except ValueError as error:
+            raise InvalidDraftError(f"the model cannot be published: {error}") from error
+
+
+@dataclass(frozen=True, eq=False)
+class StoredModel:
+    """A published model, opened: the kernel's factors are mapped from the file, not copied."""
+
+    version: str
+    kernel: Kernel
+    items: Items
+    relevance: Relevance | None
+    manifest: Manifest
+    folder: Path
+
+    def read_file(self, name: str) -> bytes:
+        """The contents of one of the model's files, such as `report.html`, checked."""
+        entry = self.manifest.files.get(name)
+        if entry is None:
+            raise UnknownVersionError(f"model {self.version} has no file {name!r}")
+        try:
+            data = (self.folder / name).read_bytes()
+        except FileNotFoundError as error:
+            raise UnknownVersionError(f"model {self.version} has been deleted") from error
+        check_sum(io.BytesIO(data), entry, f"{self.version}/{name}")
+        return data
+
+
+def write_files(draft: Draft, version: str, created: datetime, folder: Path) -> Manifest:
+    """Write all of the draft's files and, last, its manifest."""
+    _write_kernel(draft, folder / KERNEL)
+    (folder / ITEMS).write_bytes(draft.items.to_json())
+    if draft.relevance is not None:
+        _write_relevance(draft.relevance, folder / RELEVANCE)
+    for name, data in draft.files.items():
+        (folder / name).write_bytes(data)
+    manifest = Manifest(
+        version=version,
+        created=created,
+        kind=draft.kind,
+        sizes=Sizes(items=draft.kernel.size, rank=draft.kernel.rank),
+        data_fingerprint=draft.data_fingerprint,
+        hyperparameters=draft.hyperparameters,
+        seed=draft.seed,
+        metrics=draft.metrics,
+        knobs=draft.knobs,
+        tripod_version=_tripod_version(),
+        files={path.name: _entry(path) for path in sorted(folder.iterdir())},
+    )
+    (folder / MANIFEST).write_bytes(manifest.to_json())
+    return manifest
+
+
+def read_files(folder: Path, manifest: Manifest) -> StoredModel:
+    """Build the model from a folder whose files have been checked against the manifest."""
+    name = KERNEL
+    try:
+        kernel = _read_kernel(folder / KERNEL)
+        name = ITEMS
+        items = Items.from_json((folder / ITEMS).read_bytes())
+        name = RELEVANCE
+        relevance = _read_relevance(folder / RELEVANCE) if RELEVANCE in manifest.files else None
+        check_fit(kernel, items, relevance)
+    except (ValueError, TypeError, KeyError, EOFError, safetensors.SafetensorError) as error:
+        raise DamagedModelError(f"{manifest.version}/{name} is damaged: {error}") from error
+    return StoredModel(manifest.version, kernel, items, relevance, manifest, folder)
+
+
+def check_sum(file: BinaryIO, entry: FileEntry, path: str) -> None:
+    """DamagedModelError unless the file's contents are those of the manifest."""
+    if _sha256(file) != entry.sha256:
+        raise DamagedModelError(f"{path} is damaged: its checksum does not match")
+
+
+def check_fit(kernel: Kernel, items: Items, relevance: Relevance | None) -> None:
+    """ValueError unless kernel, items and relevance speak of the same items."""
+    if len(items) != kernel.size:
+        raise ValueError(f"the kernel has {kernel.size} items, the item table {len(items)}")
+    if relevance is None:
+        return
+    offsets, neighbours, weights = relevance.offsets, relevance.neighbours, relevance.weights
+    if offsets.shape != (kernel.size + 1,):
+        raise ValueError(f"the kernel has {kernel.size} items, the relevance {len(offsets) - 1}")
+    if offsets[0] != 0 or (np.diff(offsets) < 0).any() or not offsets[-1] == len(neighbours) == len(weights):
+        raise ValueError("the relevance offsets do not fit its neighbours and weights")
+    if len(neighbours) and not 0 <= neighbours.min() <= neighbours.max() < kernel.size:
+        raise ValueError("the relevance names a neighbour that is not an item")
+    if not np.isfinite(weights).all() or not 0 < relevance.floor < np.inf:
+        raise ValueError("the relevance needs finite weights and a floor above 0")
+
+
+def _write_kernel(draft: Draft, path: Path) -> None:
+    with np.errstate(over="ignore"):
+        factors = np.ascontiguousarray(draft.kernel.factors, dtype=np.float32)
+    if not np.isfinite(factors).all():
+        raise InvalidDraftError("the model cannot be published: its factors exceed the range of float32")
+    tensors: dict[str, NDArray[Any]] = {
+        "F": factors,
+        "X": np.ascontiguousarray(draft.kernel.core),
+        "d": np.ascontiguousarray(draft.kernel.diagonal),
+    }
+    safetensors.numpy.save_file(tensors, path, _kernel_metadata(draft.kernel, draft.kind))
+
+
+def _kernel_metadata(kernel: Kernel, kind: Kind) -> dict[str, str]:
+    """For a reader without our code. Only V's part of the core has ones on its diagonal, C's has zeros."""
+    rank = kernel.rank
+    v = int(np.count_nonzero(np.diag(kernel.core)))
+    columns = {
+        "symmetric": f"V=0:{rank}",
+        "tied": f"V=0:{rank} B=V",
+        "scalable": f"V=0:{v} B={v}:{rank}",
+        "ndpp2019": f"V=0:{v} B={v}:{(v + rank) // 2} C={(v + rank) // 2}:{rank}",
+    }
+    skew_rank = {"symmetric": 0, "tied": rank, "scalable": rank - v, "ndpp2019": (rank - v) // 2}
+    note = {"kind": kind, "rank": rank, "skew_rank": skew_rank[kind], "columns": columns[kind]}
+    # One entry, because safetensors shuffles several: the same model must give the same bytes.
+    return {"model": json.dumps({**note, "form": "L = diag(d) + F X F^T"})}
+
+
+def _read_kernel(path: Path) -> Kernel:
+    with safetensors.safe_open(path, framework="numpy") as tensors:
+        core, diagonal = tensors.get_tensor("X"), tensors.get_tensor("d")
+    return Kernel(_map_factors(path), core, diagonal)
+
+
+def _map_factors(path: Path) -> NDArray[np.float32]:
+    """F straight from the page cache, shared by all processes that serve it (safetensors would copy it)."""
+    with path.open("rb") as file:
+        header_length = int.from_bytes(file.read(8), "little")
+        header = json.loads(file.read(header_length))["F"]
+        if header["dtype"] != "F32":
+            raise ValueError(f"F is stored as {header['dtype']}, expected F32")
+        if 0 in header["shape"]:  # a model of rank 0, its diagonal alone: nothing to map
+            return np.empty(header["shape"], dtype=np.float32)
+        start = 8 + header_length + header["data_offsets"][0]
+        return np.memmap(file, dtype=np.float32, mode="r", offset=start, shape=tuple(header["shape"]))
+
+
+def _write_relevance(relevance: Relevance, path: Path) -> None:
+    np.savez(
+        path,
+        offsets=relevance.offsets,
+        neighbours=relevance.neighbours,
+        weights=relevance.weights,
+        floor=np.float64(relevance.floor),
+    )
+
+
+def _read_relevance(path: Path) -> Relevance:
+    with np.load(io.BytesIO(path.read_bytes()), allow_pickle=False) as arrays:
+        return Relevance(
+            offsets=arrays["offsets"],
+            neighbours=arrays["neighbours"],
+            weights=arrays["weights"],
+            floor=float(arrays["floor"]),
+        )
+
+
+def _entry(path: Path) -> FileEntry:
+    with path.open("rb") as file:
+        return FileEntry(sha256=_sha256(file), bytes=path.stat().st_size)
+
+
+def _sha256(file: BinaryIO) -> str:
+    digest = hashlib.sha256()
+    while chunk := file.read(1 << 20):
+        digest.update(chunk)
+    return digest.hexdigest()
+
+
+def _tripod_version() -> str:
+    try:
+        return installed_version("tripod-ndpp")
+    except PackageNotFoundError:
+        return "unknown"

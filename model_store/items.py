@@ -1,0 +1,73 @@
+"""The catalogue of a model: what is known about each item, in the order of the kernel's rows."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from math import isfinite
+
+_COLUMNS: dict[str, tuple[str, set[type]]] = {
+    # field: (column in items.json, types of its values)
+    "ids": ("id", {str}),
+    "names": ("name", {str, type(None)}),
+    "categories": ("category", {str, type(None)}),
+    "prices": ("price", {int, float, type(None)}),
+    "in_stock": ("in_stock", {bool, type(None)}),
+    "counts": ("count", {int, type(None)}),
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Items:
+    """Columns of equal length, one value per item; None where unknown. An omitted column is all None."""
+
+    ids: tuple[str, ...]
+    names: tuple[str | None, ...] = ()
+    categories: tuple[str | None, ...] = ()
+    prices: tuple[float | None, ...] = ()
+    in_stock: tuple[bool | None, ...] = ()
+    counts: tuple[int | None, ...] = ()
+    _rows: dict[str, int] = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        for attribute, (column, types) in _COLUMNS.items():
+            given: Iterable[object] = getattr(self, attribute)
+            values = tuple(given) or (None,) * len(self.ids)
+            _check_column(column, values, types, len(self.ids))
+            object.__setattr__(self, attribute, values)
+        object.__setattr__(self, "_rows", {item_id: row for row, item_id in enumerate(self.ids)})
+        if len(self._rows) < len(self.ids):
+            twice = next(item_id for row, item_id in enumerate(self.ids) if self._rows[item_id] != row)
+            raise ValueError(f"item id {twice!r} occurs twice: every item needs an id of its own")
+        if not all(isfinite(price) for price in self.prices if price is not None):
+            raise ValueError("items column 'price' holds a value that is not finite: leave it out if unknown")
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    def row_of(self, item_id: str) -> int | None:
+        """The kernel row of an item, None if the model does not know it."""
+        return self._rows.get(item_id)
+
+    def to_json(self) -> bytes:
+        """Columnar JSON: one list per column."""
+        columns = {column: getattr(self, attribute) for attribute, (column, _) in _COLUMNS.items()}
+        return json.dumps(columns, ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode()
+
+    @classmethod
+    def from_json(cls, data: bytes) -> Items:
+        """Read what `to_json` wrote; ValueError says what is wrong with it."""
+        columns = json.loads(data)
+        names = [column for column, _ in _COLUMNS.values()]
+        if not isinstance(columns, dict) or not all(isinstance(columns.get(name), list) for name in names):
+            raise ValueError(f"it is not an object of the lists {', '.join(names)}")
+        return cls(**{attribute: columns[column] for attribute, (column, _) in _COLUMNS.items()})
+
+
+def _check_column(column: str, values: tuple[object, ...], types: set[type], length: int) -> None:
+    if len(values) != length:
+        raise ValueError(f"items column {column!r} has {len(values)} values for {length} items")
+    if strange := set(map(type, values)) - types:
+        allowed = " or ".join(sorted("null" if t is type(None) else t.__name__ for t in types))
+        raise ValueError(f"items column {column!r} holds {strange.pop().__name__}, expected {allowed}")

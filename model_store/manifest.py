@@ -1,0 +1,129 @@
+"""The manifest: what a version is, how it came about, and the checksum of each of its files."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from datetime import UTC, datetime
+from typing import Annotated, Literal
+
+from pydantic import (
+    AwareDatetime,
+    BaseModel,
+    ConfigDict,
+    Field,
+    JsonValue,
+    StringConstraints,
+    ValidationError,
+)
+from pydantic.dataclasses import dataclass
+
+from model_store.errors import DamagedModelError, InvalidVersionError, NewerFormatError
+
+FORMAT_VERSION = 1
+MANIFEST = "manifest.json"
+
+Kind = Literal["symmetric", "ndpp2019", "scalable", "tied"]
+# A plain name in a folder: nothing that could lead out of it.
+FILE_NAME = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$"
+_VERSION = re.compile(r"[0-9]{8}-[0-9]{6}-[0-9a-f]{6}")
+_SEAL = b'  "checksum": "'
+
+
+@dataclass(frozen=True)
+class Knobs:
+    """How to serve the model, chosen on validation data; all zero is the paper's conditioning."""
+
+    decoupling: Annotated[float, Field(ge=0, le=1)] = 0.0  # ω
+    relevance: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 0.0  # β
+    popularity: Annotated[float, Field(allow_inf_nan=False)] = 0.0  # γ
+
+
+class _Record(BaseModel):
+    model_config = ConfigDict(frozen=True)
+
+
+class FileEntry(_Record):
+    """Size and checksum of one file."""
+
+    sha256: str
+    bytes: int
+
+
+class Sizes(_Record):
+    """M items and R columns of F."""
+
+    items: int
+    rank: int
+
+
+class Manifest(_Record):
+    """The contents of `manifest.json`."""
+
+    format_version: int = FORMAT_VERSION
+    version: str
+    created: AwareDatetime
+    kind: Kind
+    sizes: Sizes
+    data_fingerprint: str
+    hyperparameters: dict[str, JsonValue]
+    seed: int
+    metrics: dict[str, JsonValue]
+    knobs: Knobs
+    tripod_version: str
+    files: dict[Annotated[str, StringConstraints(pattern=FILE_NAME)], FileEntry]
+
+    def to_json(self) -> bytes:
+        """JSON whose last line seals all bytes before it, so that no flipped byte goes unnoticed."""
+        text = json.dumps(self.model_dump(mode="json"), indent=2, ensure_ascii=False)
+        return _sealed(text.removesuffix("\n}").encode() + b",\n")
+
+
+def parse_manifest(data: bytes, version: str) -> Manifest:
+    """Read and check a manifest; a newer format is told apart from damage."""
+    where = f"{version}/{MANIFEST}"
+    try:
+        fields = json.loads(data)
+        written = fields["format_version"]
+        if isinstance(written, int) and written > FORMAT_VERSION:
+            raise NewerFormatError(
+                f"{where} has format {written}, this Tripod reads up to {FORMAT_VERSION}: upgrade Tripod"
+            )
+        manifest = Manifest.model_validate(fields)
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
+        detail = (
+            "a field is missing or wrong" if isinstance(error, ValidationError) else "it is not valid JSON"
+        )
+        raise DamagedModelError(f"{where} is damaged: {detail}") from error
+    body, _, _ = data.rpartition(_SEAL)
+    if _sealed(body) != data:
+        raise DamagedModelError(f"{where} is damaged: its checksum does not match")
+    if manifest.version != version:
+        raise DamagedModelError(f"{where} is damaged: it belongs to version {manifest.version}")
+    return manifest
+
+
+def _sealed(body: bytes) -> bytes:
+    return body + _SEAL + hashlib.sha256(body).hexdigest().encode() + b'"\n}\n'
+
+
+def new_version() -> tuple[str, datetime]:
+    """A name that sorts by time, to the microsecond: date, time and the second's fraction in hexadecimal."""
+    now = datetime.now(UTC)
+    fraction = (now.microsecond << 24) // 1_000_000
+    return f"{now:%Y%m%d-%H%M%S}-{fraction:06x}", now
+
+
+def is_version(text: str) -> bool:
+    """Whether the text has the form of a version name."""
+    return _VERSION.fullmatch(text) is not None
+
+
+def check_version(text: str) -> str:
+    """The text itself if it is a version name: the gate every name from outside passes."""
+    if not is_version(text):
+        raise InvalidVersionError(
+            f"{text!r} is not a version name: it looks like 20261116-021530-3f9a1c, see `list`"
+        )
+    return text

@@ -1,0 +1,133 @@
+"""A store behind any fsspec URL: no atomic rename there, so a version exists once its manifest does."""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import BinaryIO, cast
+
+from fsspec import AbstractFileSystem
+
+from model_store.artifact import check_sum
+from model_store.manifest import MANIFEST, Manifest, is_version
+from model_store.storage import ACTIVE, LocalFolder
+
+_ABANDONED = timedelta(days=1)  # no upload takes that long
+
+
+class RemoteFolder:
+    """Versions in an object store; opened ones are mirrored in a local cache, checked once."""
+
+    def __init__(self, fs: AbstractFileSystem, root: str, location: str, cache: Path) -> None:
+        self.fs = fs
+        self.root = root.rstrip("/")
+        self.location = location
+        key = hashlib.sha256(location.encode()).hexdigest()[:16]
+        self.cache = LocalFolder(cache / key)
+
+    def versions(self) -> list[str]:
+        """See Storage."""
+        return [name for name in self._uploads() if self.fs.exists(self._path(name, MANIFEST))]
+
+    def open(self, path: str) -> BinaryIO:
+        """See Storage."""
+        return cast(BinaryIO, self.fs.open(self._path(path), "rb"))
+
+    def sizes(self, version: str) -> dict[str, int]:
+        """See Storage."""
+        entries = self.fs.ls(self._path(version), detail=True)
+        return {entry["name"].rsplit("/", 1)[-1]: int(entry["size"]) for entry in entries}
+
+    def fetch(self, manifest: Manifest, digest: str) -> Path:
+        """See Storage."""
+        name = f"{manifest.version}-{digest}"
+        folder = self.cache.root / name
+        if not folder.exists():
+            with self.cache.exclusive():
+                self.cache.sweep()
+                self._forget_deleted()
+            with tempfile.TemporaryDirectory() as unique, self.cache.scratch(Path(unique).name) as scratch:
+                self._download(manifest, scratch)
+                with suppress_existing():  # another process was faster
+                    self.cache.commit(scratch, name)
+        return folder
+
+    @contextmanager
+    def scratch(self, version: str) -> Iterator[Path]:
+        """See Storage."""
+        with tempfile.TemporaryDirectory(prefix=version) as folder:
+            yield Path(folder)
+
+    def commit(self, scratch: Path, version: str) -> None:
+        """See Storage."""
+        manifest_last = sorted(scratch.iterdir(), key=lambda path: path.name == MANIFEST)
+        try:
+            for path in manifest_last:
+                self.fs.put_file(str(path), self._path(version, path.name))
+        except BaseException:
+            with suppress(Exception):
+                self.remove(version)
+            raise
+
+    def point(self, version: str) -> None:
+        """See Storage."""
+        self.fs.pipe_file(self._path(ACTIVE), f"{version}\n".encode())
+
+    def remove(self, version: str) -> None:
+        """See Storage."""
+        with suppress(FileNotFoundError):
+            self.fs.rm_file(self._path(version, MANIFEST))
+        self.fs.rm(self._path(version), recursive=True)
+
+    def sweep(self) -> None:
+        """See Storage."""
+        for name in set(self._uploads()) - set(self.versions()):
+            started = datetime.strptime(name[:15], "%Y%m%d-%H%M%S").replace(tzinfo=UTC)
+            if datetime.now(UTC) - started > _ABANDONED:
+                self.remove(name)
+
+    def exclusive(self) -> AbstractContextManager[None]:
+        """See Storage; an object store has no locks."""
+        return nullcontext()
+
+    def _path(self, *parts: str) -> str:
+        return "/".join((self.root, *parts))
+
+    def _uploads(self) -> list[str]:
+        try:
+            entries = self.fs.ls(self.root, detail=False)
+        except FileNotFoundError:
+            return []
+        names = (entry.rstrip("/").rsplit("/", 1)[-1] for entry in entries)
+        return [name for name in names if is_version(name)]
+
+    def _download(self, manifest: Manifest, folder: Path) -> None:
+        for name, entry in manifest.files.items():
+            target = folder / name
+            self.fs.get_file(self._path(manifest.version, name), str(target))
+            with target.open("rb") as file:
+                check_sum(file, entry, f"{manifest.version}/{name}")
+
+    def _forget_deleted(self) -> None:
+        """The cache holds only what the store holds; a process that has mapped a file keeps it."""
+        kept = set(self.versions())
+        for folder in self.cache.root.iterdir():
+            version = folder.name[:22]
+            if is_version(version) and version not in kept:
+                shutil.rmtree(folder, ignore_errors=True)
+
+
+@contextmanager
+def suppress_existing() -> Iterator[None]:
+    """Ignore that a folder is there already."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in (errno.EEXIST, errno.ENOTEMPTY):
+            raise

@@ -1,0 +1,219 @@
+"""The store: publish, open, verify, activate, list, delete, prune."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import fsspec
+import safetensors
+from fsspec.implementations.local import LocalFileSystem
+
+from model_store.artifact import Draft, StoredModel, check_sum, read_files, write_files
+from model_store.errors import (
+    ActiveVersionError,
+    DamagedModelError,
+    ModelStoreError,
+    NoActiveModelError,
+    StorageError,
+    UnknownVersionError,
+    reason,
+)
+from model_store.manifest import MANIFEST, Manifest, check_version, is_version, new_version, parse_manifest
+from model_store.remote import RemoteFolder
+from model_store.storage import ACTIVE, LocalFolder, Storage
+
+
+@dataclass(frozen=True)
+class VersionInfo:
+    """A line of the listing."""
+
+    version: str
+    active: bool
+    manifest: Manifest
+
+
+class ModelStore:
+    """Immutable versions in a folder or behind an fsspec URL, and a pointer to the active one.
+
+    A version appears all at once or not at all, and what is opened has been checked against its manifest.
+    """
+
+    def __init__(self, url: str | Path, cache: Path | None = None) -> None:
+        """`cache` is where models from a remote store are kept, by default in the user's cache folder."""
+        self._storage = _storage(url, cache or _default_cache())
+
+    @property
+    def location(self) -> str:
+        """The folder or URL, for messages."""
+        return self._storage.location
+
+    def publish(self, draft: Draft) -> str:
+        """Store the draft as a new version and return its name; it is not active yet."""
+        version, created = new_version()
+        what = f"model {version} could not be written"
+        with self._translated(what), self._storage.scratch(version) as folder:
+            write_files(draft, version, created, folder)
+            self._storage.commit(folder, version)
+        return version
+
+    def open(self, version: str | None = None, *, verify: bool = True) -> StoredModel:
+        """Open a version, None for the active one; `verify=False` checks file sizes but not checksums."""
+        if version is not None:
+            return self._open(check_version(version), verify)
+        while True:
+            version = self.active()
+            if version is None:
+                raise NoActiveModelError(f"{self.location} has no active model: publish and activate one")
+            try:
+                return self._open(version, verify)
+            except ModelStoreError:
+                if self.active() == version:
+                    raise  # otherwise the pointer moved on meanwhile, and the old version may be gone
+
+    def verify(self, version: str) -> Manifest:
+        """Check every byte of a version where it is stored, and that its parts fit together."""
+        return self._open(check_version(version), verify=True).manifest
+
+    def active(self) -> str | None:
+        """The name of the active version, None before the first activation."""
+        try:
+            with self._translated(f"{ACTIVE} could not be read"), self._storage.open(ACTIVE) as file:
+                text = file.read().decode(errors="replace")
+        except UnknownVersionError:
+            return None
+        version = text.removesuffix("\n")
+        if not is_version(version):
+            raise DamagedModelError(
+                f"{ACTIVE} in {self.location} is damaged: it names no version, activate one to repair it"
+            )
+        return version
+
+    def activate(self, version: str) -> None:
+        """Make a version the active one, after verifying it; on any error the old one stays active."""
+        check_version(version)
+        with self._translated(f"model {version} could not be activated"), self._storage.exclusive():
+            self.verify(version)
+            self._storage.point(version)
+
+    def versions(self) -> list[VersionInfo]:
+        """All sound versions, newest first. What is left out, and why, is in `broken`."""
+        return self._survey()[0]
+
+    def broken(self) -> dict[str, ModelStoreError]:
+        """The versions (or the pointer `ACTIVE`) that cannot be used, with the reason."""
+        return self._survey()[1]
+
+    def delete(self, version: str) -> None:
+        """Remove a version, sound or not, unless it is the active one."""
+        check_version(version)
+        with self._translated(f"model {version} could not be deleted"), self._storage.exclusive():
+            if version not in self._storage.versions():
+                raise self._unknown(version)
+            if version == self.active():
+                raise ActiveVersionError(
+                    f"model {version} is active: activate another one before deleting it"
+                )
+            self._storage.remove(version)
+
+    def prune(self, keep: int) -> list[str]:
+        """Remove all but the newest `keep` versions and the active one, and what dead publishers left."""
+        if keep < 0:
+            raise ValueError(f"cannot keep {keep} versions: keep 0 or more")
+        with self._translated("the store could not be pruned"), self._storage.exclusive():
+            active = self.active()
+            names = sorted(self._storage.versions(), reverse=True)
+            removed = [name for name in names[keep:] if name != active]
+            for name in removed:
+                self._storage.remove(name)
+            self._storage.sweep()
+        return removed
+
+    def _open(self, version: str, verify: bool) -> StoredModel:
+        with self._translated(f"model {version} could not be read", version):
+            manifest, digest = self._read_manifest(version)
+            self._check_files(manifest, verify)
+            return read_files(self._storage.fetch(manifest, digest), manifest)
+
+    def _read_manifest(self, version: str) -> tuple[Manifest, str]:
+        if version not in self._storage.versions():
+            raise self._unknown(version)
+        with self._storage.open(f"{version}/{MANIFEST}") as file:
+            data = file.read()
+        return parse_manifest(data, version), hashlib.sha256(data).hexdigest()
+
+    def _check_files(self, manifest: Manifest, checksums: bool) -> None:
+        sizes = self._storage.sizes(manifest.version)
+        for name, entry in manifest.files.items():
+            path = f"{manifest.version}/{name}"
+            if name not in sizes:
+                raise DamagedModelError(f"{path} is missing")
+            if sizes[name] != entry.bytes:
+                raise DamagedModelError(f"{path} is damaged: {sizes[name]} bytes instead of {entry.bytes}")
+            if checksums:
+                with self._storage.open(path) as file:
+                    check_sum(file, entry, path)
+
+    def _survey(self) -> tuple[list[VersionInfo], dict[str, ModelStoreError]]:
+        sound: list[VersionInfo] = []
+        broken: dict[str, ModelStoreError] = {}
+        active = None
+        try:
+            active = self.active()
+        except DamagedModelError as error:
+            broken[ACTIVE] = error
+        with self._translated("the store could not be listed"):
+            names = sorted(self._storage.versions(), reverse=True)
+        for name in names:
+            try:
+                with self._translated(f"model {name} could not be read", name):
+                    manifest, _ = self._read_manifest(name)
+                    self._check_files(manifest, checksums=False)
+                sound.append(VersionInfo(name, name == active, manifest))
+            except UnknownVersionError:
+                continue  # deleted a moment ago
+            except ModelStoreError as error:
+                broken[name] = error
+        return sound, broken
+
+    def _unknown(self, version: str) -> UnknownVersionError:
+        return UnknownVersionError(f"there is no model {version} in {self.location}")
+
+    @contextmanager
+    def _translated(self, what: str, version: str | None = None) -> Iterator[None]:
+        """Turn what the disk or the network throws into the store's errors."""
+        try:
+            yield
+        except ModelStoreError:
+            raise
+        except FileNotFoundError as error:
+            if version is not None and version in self._storage.versions():
+                raise DamagedModelError(f"a file of model {version} is missing: {error.filename}") from error
+            raise UnknownVersionError(f"{what}: it is not there (any more)") from error
+        except (OSError, safetensors.SafetensorError) as error:
+            raise StorageError(f"{what} in {self.location}: {reason(error)}") from error
+        except Exception as error:
+            if isinstance(self._storage, LocalFolder):
+                raise
+            raise StorageError(f"{what} in {self.location}: {reason(error)}") from error
+
+
+def _storage(url: str | Path, cache: Path) -> Storage:
+    if isinstance(url, Path) or "://" not in url:
+        return LocalFolder(Path(url).expanduser().absolute())
+    try:
+        # Listings must be fresh: other processes publish and delete.
+        fs, root = fsspec.url_to_fs(url, use_listings_cache=False)
+    except Exception as error:
+        raise StorageError(f"the model store {url} cannot be reached: {reason(error)}") from error
+    if isinstance(fs, LocalFileSystem):
+        return LocalFolder(Path(root))
+    return RemoteFolder(fs, root, url, cache)
+
+
+def _default_cache() -> Path:
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "tripod" / "models"

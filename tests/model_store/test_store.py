@@ -1,0 +1,212 @@
+"""Publishing, opening and keeping house, on a local folder and behind an fsspec URL alike."""
+
+from __future__ import annotations
+
+import json
+import uuid
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import fsspec
+import numpy as np
+import pytest
+import safetensors
+
+from model_store import (
+    ActiveVersionError,
+    Draft,
+    InvalidDraftError,
+    InvalidVersionError,
+    Items,
+    Knobs,
+    ModelStore,
+    NoActiveModelError,
+    StorageError,
+    UnknownVersionError,
+)
+from ndpp.kernel import Kernel
+
+Drafts = Callable[..., Draft]
+
+
+@pytest.fixture(params=["path", "file", "memory"])
+def any_store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[ModelStore]:
+    urls = {
+        "path": str(tmp_path / "store"),
+        "file": f"file://{tmp_path}/store",
+        "memory": f"memory://{uuid.uuid4()}/store",
+    }
+    url = urls[request.param]
+    yield ModelStore(url, cache=tmp_path / "cache")
+    if request.param == "memory":
+        fsspec.filesystem("memory").rm(url, recursive=True)
+
+
+def test_a_published_model_comes_back_as_it_was(any_store: ModelStore, draft: Drafts) -> None:
+    given = draft()
+    version = any_store.publish(given)
+    model = any_store.open(version)
+    assert model.version == version
+    np.testing.assert_array_equal(model.kernel.factors, given.kernel.factors)
+    np.testing.assert_array_equal(model.kernel.core, given.kernel.core)
+    np.testing.assert_array_equal(model.kernel.diagonal, given.kernel.diagonal)
+    assert model.kernel.factors.dtype == np.float32
+    assert (model.items.ids, model.items.names, model.items.categories) == (
+        given.items.ids,
+        given.items.names,
+        given.items.categories,
+    )
+    assert (model.items.prices, model.items.in_stock, model.items.counts) == (
+        given.items.prices,
+        given.items.in_stock,
+        given.items.counts,
+    )
+    assert given.relevance is not None
+    assert model.relevance is not None
+    for name in ("offsets", "neighbours", "weights", "floor"):
+        np.testing.assert_array_equal(getattr(model.relevance, name), getattr(given.relevance, name))
+    assert model.read_file("report.html") == b"<p>report</p>"
+    manifest = model.manifest
+    assert (manifest.kind, manifest.sizes.items, manifest.sizes.rank) == ("scalable", 7, 4)
+    assert (manifest.knobs, manifest.metrics, manifest.seed) == (given.knobs, given.metrics, 1)
+    assert set(manifest.files) == {
+        "kernel.safetensors",
+        "items.json",
+        "relevance.npz",
+        "report.html",
+        "report.json",
+    }
+
+
+def test_a_model_without_relevance(any_store: ModelStore, draft: Drafts) -> None:
+    version = any_store.publish(draft(relevance=None, files={}))
+    model = any_store.open(version, verify=False)
+    assert model.relevance is None
+    with pytest.raises(UnknownVersionError, match=r"no file 'report\.html'"):
+        model.read_file("report.html")
+
+
+def test_publishing_does_not_activate(any_store: ModelStore, draft: Drafts) -> None:
+    version = any_store.publish(draft())
+    assert any_store.active() is None
+    with pytest.raises(NoActiveModelError, match="no active model"):
+        any_store.open()
+    any_store.activate(version)
+    assert any_store.active() == version
+    assert any_store.open().version == version
+
+
+def test_versions_newest_first(any_store: ModelStore, draft: Drafts) -> None:
+    assert any_store.versions() == []
+    published = [any_store.publish(draft(seed)) for seed in (1, 2, 3)]
+    any_store.activate(published[1])
+    listing = any_store.versions()
+    assert [info.version for info in listing] == published[::-1]
+    assert [info.active for info in listing] == [False, True, False]
+    assert [info.manifest.seed for info in listing] == [3, 2, 1]
+    assert any_store.broken() == {}
+
+
+def test_delete(any_store: ModelStore, draft: Drafts) -> None:
+    first, second = any_store.publish(draft(1)), any_store.publish(draft(2))
+    any_store.activate(first)
+    with pytest.raises(ActiveVersionError, match=f"{first} is active"):
+        any_store.delete(first)
+    any_store.delete(second)
+    assert [info.version for info in any_store.versions()] == [first]
+    for action in (any_store.open, any_store.delete, any_store.activate, any_store.verify):
+        with pytest.raises(UnknownVersionError, match=second):
+            action(second)
+    assert any_store.active() == first
+
+
+def test_prune_keeps_the_newest_and_the_active(any_store: ModelStore, draft: Drafts) -> None:
+    published = [any_store.publish(draft(seed)) for seed in range(5)]
+    any_store.activate(published[0])
+    assert any_store.prune(keep=2) == [published[2], published[1]]
+    kept = [info.version for info in any_store.versions()]
+    assert kept == [published[4], published[3], published[0]]
+    with pytest.raises(ValueError, match="keep"):
+        any_store.prune(keep=-1)
+
+
+@pytest.mark.parametrize(
+    "name", ["../../x", "", "ACTIVE", "..", "20261116-021530-3f9a1c/..", "２0261116-021530-3f9a1c"]
+)
+def test_only_version_names_are_accepted(any_store: ModelStore, draft: Drafts, name: str) -> None:
+    version = any_store.publish(draft())
+    any_store.activate(version)
+    for action in (any_store.open, any_store.delete, any_store.activate, any_store.verify):
+        with pytest.raises(InvalidVersionError, match="not a version name"):
+            action(name)
+    assert any_store.open().version == version
+
+
+def test_the_factors_are_mapped_from_the_file(any_store: ModelStore, draft: Drafts) -> None:
+    model = any_store.open(any_store.publish(draft()))
+    mapped = Path("/proc/self/maps").read_text()
+    assert str(model.folder / "kernel.safetensors") in mapped
+    address = model.kernel.factors.ctypes.data
+    spans = [line.split() for line in mapped.splitlines() if line.endswith("kernel.safetensors")]
+    bounds = [[int(end, 16) for end in span[0].split("-")] for span in spans]
+    assert any(low <= address < high for low, high in bounds)
+
+
+def test_the_kernel_file_explains_itself(store: ModelStore, draft: Drafts) -> None:
+    model = store.open(store.publish(draft()))
+    with safetensors.safe_open(model.folder / "kernel.safetensors", framework="numpy") as tensors:
+        assert set(tensors.keys()) == {"F", "X", "d"}
+        note = json.loads(tensors.metadata()["model"])
+    assert note["kind"] == "scalable"
+    assert (note["rank"], note["skew_rank"], note["columns"]) == (4, 2, "V=0:2 B=2:4")
+
+
+def test_every_kind_of_kernel(store: ModelStore, draft: Drafts) -> None:
+    rng = np.random.default_rng(0)
+    V, B, C = rng.normal(size=(3, 7, 2)).astype(np.float32)
+    kernels = {
+        "symmetric": (Kernel.symmetric(V), "V=0:2"),
+        "ndpp2019": (Kernel.ndpp2019(V, B, C), "V=0:2 B=2:4 C=4:6"),
+        "tied": (Kernel.tied(V, [[0, 1], [-1, 0]]), "V=0:2 B=V"),
+    }
+    for kind, (kernel, columns) in kernels.items():
+        model = store.open(store.publish(draft(kernel=kernel, kind=kind)))
+        np.testing.assert_array_equal(model.kernel.submatrix(range(7)), kernel.submatrix(range(7)))
+        with safetensors.safe_open(model.folder / "kernel.safetensors", framework="numpy") as tensors:
+            assert json.loads(tensors.metadata()["model"])["columns"] == columns
+
+
+def test_the_same_model_gives_the_same_bytes(store: ModelStore, draft: Drafts) -> None:
+    first, second = store.publish(draft()), store.publish(draft())
+    assert store.open(first).manifest.files == store.open(second).manifest.files
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"kind": "deep"}, "kind 'deep' is none of"),
+        ({"items": Items(ids=("a", "b"))}, "the kernel has 7 items, the item table 2"),
+        ({"files": {"../x": b""}}, r"cannot be named '\.\./x'"),
+        ({"files": {"manifest.json": b""}}, r"cannot be named 'manifest\.json'"),
+    ],
+)
+def test_a_draft_must_fit_together(draft: Drafts, changes: dict[str, object], message: str) -> None:
+    with pytest.raises(InvalidDraftError, match=message):
+        draft(**changes)
+
+
+def test_factors_beyond_float32_are_refused(store: ModelStore, draft: Drafts) -> None:
+    kernel = Kernel.symmetric(np.full((7, 1), 1e200))
+    with pytest.raises(InvalidDraftError, match="float32"):
+        store.publish(draft(kernel=kernel, kind="symmetric"))
+    assert store.versions() == []
+
+
+def test_an_unreachable_store_is_named() -> None:
+    with pytest.raises(StorageError, match="nowhere://x"):
+        ModelStore("nowhere://x")
+
+
+def test_knobs_are_checked() -> None:
+    with pytest.raises(ValueError, match="decoupling"):
+        Knobs(decoupling=1.5)
