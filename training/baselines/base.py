@@ -13,7 +13,7 @@ from scipy import sparse
 from training.baskets import Baskets, ItemRows
 
 Scores = NDArray[np.floating[Any]]  # (n, M)
-SetScores = NDArray[np.float64]  # (n,)
+LogLikelihoods = NDArray[np.float64]  # (n,)
 
 
 class BaselineUnavailableError(Exception):
@@ -28,14 +28,13 @@ class Recommender(ABC):
     """
 
     name: ClassVar[str]
-    probabilistic: ClassVar[bool] = False  # whether set_scores are log-likelihoods
 
     @abstractmethod
     def scores(self, carts: Sequence[ItemRows]) -> Scores:
         """One row of M finite scores for each cart."""
 
-    def set_scores(self, sets: Sequence[ItemRows]) -> SetScores | None:  # noqa: ARG002
-        """How plausible each set is as a whole basket; None if the model has no say on that."""
+    def log_likelihoods(self, sets: Sequence[ItemRows]) -> LogLikelihoods | None:  # noqa: ARG002
+        """The log-probability of each set as a whole basket; None if the model gives none."""
         return None
 
 
@@ -56,15 +55,6 @@ class LinearBaseline(Baseline):
         """Σ_{y∈cart} weights[y]."""
         summed = indicators(carts, self.weights.shape[0]) @ self.weights
         return np.asarray(summed.toarray() if sparse.issparse(summed) else summed)
-
-    def set_scores(self, sets: Sequence[ItemRows]) -> SetScores:
-        """The mean weight from one item of the set to another; 0 for a single item."""
-        return np.array([_mean_pair_weight(self.weights, np.unique(rows)) for rows in sets])
-
-
-def _mean_pair_weight(weights: Any, rows: NDArray[np.int32]) -> float:
-    pairs = len(rows) * (len(rows) - 1)
-    return float(weights[rows][:, rows].sum()) / pairs if pairs else 0.0
 
 
 def indicators(carts: Sequence[ItemRows], size: int) -> sparse.csr_array:

@@ -7,25 +7,26 @@ from typing import ClassVar, Self
 
 import numpy as np
 
-from training.baselines.base import Baseline, Scores, SetScores
+from training.baselines.base import Baseline, LogLikelihoods, Scores
 from training.baskets import Baskets, ItemRows
 
 
 class Popularity(Baseline):
-    """An item's score is the number of baskets that hold it."""
+    """An item's score is its share of baskets: as a model of sets, every item is bought independently."""
 
     name: ClassVar[str] = "popularity"
 
     def fit(self, baskets: Baskets) -> Self:
-        """Count."""
-        self.counts = baskets.counts.astype(np.float64)
+        """Count; half a basket more keeps the shares off 0 and 1."""
+        self.shares = (baskets.counts + 0.5) / (len(baskets) + 1)
         return self
 
     def scores(self, carts: Sequence[ItemRows]) -> Scores:
-        """The counts, for every cart."""
-        return np.tile(self.counts, (len(carts), 1))
+        """The shares, for every cart."""
+        return np.tile(self.shares, (len(carts), 1))
 
-    def set_scores(self, sets: Sequence[ItemRows]) -> SetScores:
-        """The mean log count of the set's items."""
-        logs = np.log1p(self.counts)
-        return np.array([logs[np.unique(rows)].mean() if len(rows) else 0.0 for rows in sets])
+    def log_likelihoods(self, sets: Sequence[ItemRows]) -> LogLikelihoods:
+        """Σ log p over the set plus Σ log(1 − p) over all other items."""
+        odds = np.log(self.shares) - np.log1p(-self.shares)
+        nothing = np.log1p(-self.shares).sum()
+        return np.array([nothing + odds[np.unique(rows)].sum() for rows in sets], dtype=np.float64)

@@ -118,23 +118,21 @@ class _Exam:
     def mark(self, model: Recommender, inspect: Inspect | None) -> tuple[Metrics, dict[str, Metrics]]:
         """The model's figures altogether, and by basket size."""
         ranked = rank_metrics(rank_targets(model, self.queries, inspect))
-        real, random = model.set_scores(self.sets), model.set_scores(self.twins)
-        likelihood = real if model.probabilistic else None
-        both = None if real is None or random is None else (real, random)
-        overall = self._metrics(ranked, both, likelihood, self.query_parts, self.set_parts)
+        real, random = model.log_likelihoods(self.sets), model.log_likelihoods(self.twins)
+        scores = None if real is None or random is None else (real, random)
+        overall = self._metrics(ranked, scores, self.query_parts, self.set_parts)
         by_size = {}
         for label, low, high in size_groups(int(self.basket_sizes.max(initial=1))):
             chosen = (self.basket_sizes >= low) & (self.basket_sizes < high)
             chosen_sets = (self.set_sizes >= low) & (self.set_sizes < high)
             if chosen.any() or chosen_sets.any():
-                by_size[label] = self._metrics(ranked, both, likelihood, [chosen], [chosen_sets])
+                by_size[label] = self._metrics(ranked, scores, [chosen], [chosen_sets])
         return overall, by_size
 
     def _metrics(
         self,
         ranked: dict[str, Vector],
         scores: tuple[Vector, Vector] | None,
-        likelihood: Vector | None,
         query_parts: Parts,
         set_parts: Parts,
     ) -> Metrics:
@@ -145,7 +143,8 @@ class _Exam:
             for name, values in ranked.items()
         }
         figures |= dict.fromkeys(SET_METRICS)
-        if scores is not None:
+        everything = np.logical_or.reduce(set_parts)
+        if scores is not None and everything.any():
             real, random = scores
             figures["auc"] = _mean_of_parts(
                 [
@@ -154,10 +153,8 @@ class _Exam:
                     if p.any()
                 ]
             )
-        everything = np.logical_or.reduce(set_parts)
-        if likelihood is not None and everything.any():
             figures["log_likelihood"] = mean_with_replicates(
-                likelihood[everything], self.set_draws.select(everything)
+                real[everything], self.set_draws.select(everything)
             )
         return Metrics(
             values={name: figure and figure[0] for name, figure in figures.items()},

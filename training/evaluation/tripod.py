@@ -9,7 +9,7 @@ import numpy as np
 
 from ndpp import Kernel, Tilt, condition_many
 from ndpp.relevance import Relevance
-from training.baselines.base import Recommender, Scores, SetScores
+from training.baselines.base import LogLikelihoods, Recommender, Scores
 from training.baskets import ItemRows
 from training.evaluation.sets import log_likelihoods
 
@@ -18,7 +18,6 @@ class TripodModel(Recommender):
     """A kernel with its knobs; all knobs zero is the paper's greedy conditioning."""
 
     name: ClassVar[str] = "tripod"
-    probabilistic: ClassVar[bool] = True
 
     def __init__(
         self,
@@ -46,6 +45,6 @@ class TripodModel(Recommender):
                 row[tilt.rows] *= tilt.factors
         return gains
 
-    def set_scores(self, sets: Sequence[ItemRows]) -> SetScores:
-        """The log-likelihood of each set."""
+    def log_likelihoods(self, sets: Sequence[ItemRows]) -> LogLikelihoods:
+        """log det(L_Y + εI) − log det(I + L); the knobs have no part in it."""
         return log_likelihoods(self.kernel, sets)

@@ -43,9 +43,17 @@ def test_co_counts_match_the_dense_product(baskets: Baskets) -> None:
     np.testing.assert_array_equal(together.toarray(), dense_co_counts(baskets))
 
 
-def test_popularity_counts_baskets(baskets: Baskets) -> None:
+def test_popularity_ranks_by_the_number_of_baskets(baskets: Baskets) -> None:
     scores = Popularity().fit(baskets).scores([CART, CART[:0]])
-    np.testing.assert_array_equal(scores, [dense(baskets).sum(axis=0)] * 2)
+    np.testing.assert_allclose(scores, [(dense(baskets).sum(axis=0) + 0.5) / (len(baskets) + 1)] * 2)
+
+
+def test_popularity_is_a_distribution_over_sets(baskets: Baskets) -> None:
+    """The probabilities of all 2^12 sets add up to one."""
+    sets = [
+        np.flatnonzero([number >> item & 1 for item in range(12)]).astype(np.int32) for number in range(2**12)
+    ]
+    assert np.exp(Popularity().fit(baskets).log_likelihoods(sets)).sum() == pytest.approx(1)
 
 
 def test_item_knn_is_cosine_with_shrinkage_summed_over_the_cart(baskets: Baskets) -> None:

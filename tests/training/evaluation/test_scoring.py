@@ -57,8 +57,8 @@ def test_the_paper_protocol_is_a_plain_mean_over_queries(baskets: Baskets) -> No
     evaluation = evaluate_models([model], queries, list(baskets), 60)
     shares = []
     for cart, target in zip(queries.carts, queries.targets, strict=True):
-        others = np.delete(model.counts, cart)
-        beaten = np.sum(others < model.counts[target]) + (np.sum(others == model.counts[target]) - 1) / 2 + 1
+        others = np.delete(model.shares, cart)
+        beaten = np.sum(others < model.shares[target]) + (np.sum(others == model.shares[target]) - 1) / 2 + 1
         shares.append(100 * beaten / len(others))
     assert evaluation.models["popularity"].values["mpr"] == pytest.approx(np.mean(shares))
 

@@ -1,0 +1,184 @@
+from __future__ import annotations
+
+import json
+import re
+from html.parser import HTMLParser
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+
+from ndpp import Kernel
+from training.baskets import Baskets
+from training.evaluation.assess import Assessment, assess, questions_from
+from training.evaluation.calibration import Calibration
+from training.evaluation.charts import category_axis, interval_chart, line_chart, number_axis, scatter_chart
+from training.evaluation.relations import marginal_lifts, strongest_relations
+from training.evaluation.report import CurvePoint, Report, ReportData, write_report
+from training.evaluation.tripod import TripodModel
+
+from .conftest import make_baskets
+
+HOSTILE = '<script>alert("1")</script> & Söhne'
+
+
+class Page(HTMLParser):
+    """Notes every tag and complains about one that is not closed."""
+
+    def __init__(self, html: str) -> None:
+        super().__init__()
+        self.tags: list[str] = []
+        self.open: list[str] = []
+        self.links: list[str] = []
+        self.feed(html)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append(tag)
+        self.links += [value or "" for name, value in attrs if name in ("src", "href", "srcset")]
+        if tag not in ("meta", "br"):
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append(tag)
+        self.links += [value or "" for name, value in attrs if name in ("src", "href", "srcset")]
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+
+@pytest.fixture
+def random_kernel() -> Kernel:
+    rng = np.random.default_rng(11)
+    D = rng.normal(size=(8, 8))
+    return Kernel.tied(rng.normal(size=(60, 8)) / 4, D - D.T, np.full(60, 0.05))
+
+
+@pytest.fixture
+def assessment(random_kernel: Kernel, baskets: Baskets) -> Assessment:
+    names = [HOSTILE, *(f"item {row}" for row in range(1, 60))]
+    questions = questions_from(baskets, baskets.catalogue)
+    return assess(TripodModel(random_kernel), names, questions, baskets)
+
+
+@pytest.fixture
+def report(assessment: Assessment) -> Report:
+    curve = [CurvePoint(step, -30 + 10 * (1 - 0.9**step)) for step in range(0, 60, 2)]
+    return write_report(
+        ReportData(
+            title=f"A model of {HOSTILE}",
+            facts={"Data": HOSTILE},
+            evaluation=assessment.evaluation,
+            curve=curve,
+            relations=assessment.relations,
+            calibration=assessment.calibration,
+            notes=[HOSTILE],
+        )
+    )
+
+
+def test_the_page_is_well_formed_and_needs_nothing_from_outside(report: Report) -> None:
+    html = report.html.decode()
+    page = Page(html)
+    assert page.open == []
+    assert page.links == []
+    assert "script" not in page.tags
+    assert not re.search(r"url\(|@import|https?:", html)
+    assert "prefers-color-scheme: dark" in html
+
+
+def test_names_from_the_data_are_escaped(report: Report) -> None:
+    html = report.html.decode()
+    assert "<script>" not in html
+    assert "&lt;script&gt;" in html
+
+
+def test_every_chart_has_ticks_and_a_title_on_each_axis(report: Report) -> None:
+    charts = re.findall(r"<svg.*?</svg>", report.html.decode())
+    assert len(charts) == 5  # two comparisons, by cart size, calibration, training curve
+    for chart in charts:
+        root = ElementTree.fromstring(chart)
+        texts = [element for element in root.iter() if element.tag == "text"]
+        titles = [element for element in texts if element.get("class") == "axis"]
+        ticks = [element for element in texts if element.get("class") == "tick"]
+        assert titles and all(element.text for element in titles)
+        assert len(ticks) >= 2
+        assert "nan" not in chart
+
+
+def test_the_json_holds_the_same_figures(report: Report, assessment: Assessment) -> None:
+    document = json.loads(report.json)
+    assert document["models"] == json.loads(json.dumps(assessment.evaluation.as_json()))["models"]
+    assert document["curve"][0] == {"step": 0, "validation_log_likelihood": -30}
+    assert len(document["calibration"]) == len(assessment.calibration)
+    hit = document["models"]["tripod"]["hit@10"]
+    assert f"<strong>{hit:.1f} %</strong>" in report.html.decode()
+
+
+def test_what_is_missing_is_left_out(assessment: Assessment) -> None:
+    report = write_report(ReportData("Bare", {}, assessment.evaluation))
+    html = report.html.decode()
+    assert Page(html).open == []
+    assert "Learning" not in html
+    assert "Complements" not in html
+
+
+def test_marginal_lifts_match_the_dense_marginal_kernel(random_kernel: Kernel) -> None:
+    L = random_kernel.submatrix(np.arange(60))
+    K = np.eye(60) - np.linalg.inv(np.eye(60) + L)
+    rows = np.array([3, 7, 20, 41])
+    expected = 1 - K * K.T / np.outer(np.diag(K), np.diag(K))
+    np.testing.assert_allclose(marginal_lifts(random_kernel, rows), expected[np.ix_(rows, rows)], atol=1e-9)
+
+
+def test_relations_find_what_a_simple_kernel_was_built_with() -> None:
+    """Items 0 and 1 attract each other (skew part), 2 and 3 repel each other (parallel rows of V)."""
+    V = np.array([[1, 0, 0], [0, 1, 0], [0, 0, 1], [0, 0, 1], [0.1, 0.1, 0.1]])
+    C = np.zeros((3, 3))
+    C[0, 1], C[1, 0] = 1, -1
+    kernel = Kernel.tied(V, C, np.full(5, 0.1))
+    baskets = make_baskets([[0, 1]] * 30 + [[2]] * 30 + [[3]] * 30 + [[4]] * 10, "abcde")
+    relations = strongest_relations(kernel, ["camera", "tripod", "tea", "coffee", "nail"], baskets)
+    best, worst = relations.complements[0], relations.substitutes[0]
+    assert (best.first, best.second, best.together) == ("camera", "tripod", 30)
+    assert best.lift > 1
+    assert (worst.first, worst.second, worst.together, worst.by_chance) == ("tea", "coffee", 0, 9)
+    assert worst.lift < 1
+
+
+def test_calibration_of_a_model_that_knows_the_truth_lies_on_the_diagonal() -> None:
+    rng = np.random.default_rng(0)
+    truth = rng.dirichlet(np.full(30, 0.3), size=4000)
+    scores = truth * rng.uniform(1, 9, size=(4000, 1))  # gains are probabilities up to a factor
+    scores[:, 0] = -np.inf
+    truth[:, 0] = 0
+    truth /= truth.sum(axis=1, keepdims=True)
+    targets = np.array([rng.choice(30, p=row) for row in truth])
+    calibration = Calibration()
+    calibration(scores[:1000], targets[:1000])
+    calibration(scores[1000:], targets[1000:])
+    bins = calibration.bins()
+    assert len(bins) > 5
+    inside = [part.interval[0] <= part.predicted <= part.interval[1] for part in bins]
+    assert np.mean(inside) >= 0.8
+    assert sum(part.pairs for part in bins) <= 4000 * 29
+
+
+def test_charts_of_extreme_values_stay_well_formed() -> None:
+    flat = number_axis("y", [5.0, 5.0])
+    lines = [
+        ("m-tripod", HOSTILE, [(0.0, 5.0), (1.0, 5.0)]),
+        ("m-ease", "b", [(0.0, 5.0)]),
+        ("m-als", "c", []),
+    ]
+    charts = [
+        line_chart(category_axis("x", ["a", "b"]), flat, lines, mark=(0.0, 5.0)),
+        interval_chart("t", [("m-tripod", "a", 0.0, (0.0, 0.0))]),
+        interval_chart("t", [("m-tripod", "a", -1e6, (-1e6, 1e6)), ("m-ease", "b", 1.0, (0.5, 1.5))]),
+        scatter_chart(
+            number_axis("x", [-3, 0]), number_axis("y", [-3, 0]), [(-1, -1, (-2, -0.5))], "perfect"
+        ),
+    ]
+    for chart in charts:
+        root = ElementTree.fromstring(chart)
+        assert root.tag == "svg"
+        assert "nan" not in chart and "inf" not in chart

@@ -1,0 +1,274 @@
+"""The report as one HTML page: no script, no outside file, light or dark as the reader's system is."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from html import escape
+from importlib.resources import files
+from math import floor, log10
+from typing import TYPE_CHECKING
+
+from training.evaluation.calibration import CalibrationBin
+from training.evaluation.charts import (
+    category_axis,
+    interval_chart,
+    line_chart,
+    number_axis,
+    power_axis,
+    scatter_chart,
+)
+from training.evaluation.metrics import RANK_METRICS, SET_METRICS
+from training.evaluation.queries import Protocol
+from training.evaluation.relations import Pair, Relations
+from training.evaluation.scoring import Evaluation, Metrics
+
+if TYPE_CHECKING:
+    from training.evaluation.report import CurvePoint, ReportData
+
+NAMES = {
+    "tripod": "Tripod",
+    "popularity": "Popularity",
+    "item_knn": "Item-KNN",
+    "confidence": "Confidence",
+    "ease": "EASE-R",
+    "als": "ALS",
+}
+LABELS = {
+    "mpr": "MPR",
+    "hit@1": "hit@1",
+    "hit@5": "hit@5",
+    "hit@10": "hit@10",
+    "hit@100": "hit@100",
+    "ndcg@10": "NDCG@10",
+    "mrr": "MRR",
+    "auc": "AUC",
+    "log_likelihood": "log-lik.",
+}
+_MANY_QUERIES = 20  # a size group with fewer says nothing in a chart
+
+
+def render(data: ReportData) -> str:
+    """The whole page."""
+    sections = [
+        _heading(data),
+        _comparison(data.evaluation),
+        _by_size(data.evaluation),
+        _calibration(data.calibration),
+        _relations(data.relations),
+        _curve(data.curve),
+        _method(data.evaluation),
+    ]
+    style = files("training.evaluation").joinpath("report.css").read_text(encoding="utf-8")
+    return (
+        '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">'
+        '<meta name="color-scheme" content="light dark">'
+        f"<title>{escape(data.title)}</title><style>{style}</style></head><body><main>"
+        f"{''.join(sections)}</main></body></html>\n"
+    )
+
+
+def _heading(data: ReportData) -> str:
+    facts = "".join(f"<div><dt>{escape(k)}</dt><dd>{escape(v)}</dd></div>" for k, v in data.facts.items())
+    notes = "".join(f'<p class="warning">{escape(note)}</p>' for note in data.notes)
+    lede = f'<p class="lede">{_lede(data.evaluation)}</p>'
+    return f"<header><h1>{escape(data.title)}</h1>{lede}{notes}<dl>{facts}</dl></header>"
+
+
+def _lede(evaluation: Evaluation) -> str:
+    """The main finding in two sentences."""
+    hits = {name: m.values["hit@10"] or 0.0 for name, m in evaluation.models.items()}
+    if "tripod" not in hits:
+        return ""
+    ours = hits.pop("tripod")
+    text = (
+        f"For <strong>{ours:.1f} %</strong> of {evaluation.models['tripod'].queries:,} carts, the item really"
+        " bought next is among the first ten suggestions."
+    )
+    if hits:
+        best = max(hits, key=hits.__getitem__)
+        text += f" The best of the baselines, {NAMES.get(best, best)}, finds {hits[best]:.1f} %"
+        popular = hits.get("popularity")
+        text += "." if popular is None or best == "popularity" else f"; plain popularity {popular:.1f} %."
+    return text
+
+
+def _comparison(evaluation: Evaluation) -> str:
+    charts = "".join(
+        _figure(interval_chart(f"{LABELS[metric]}, %", rows))
+        for metric in ("hit@10", "mpr")
+        if (rows := _interval_rows(evaluation, metric))
+    )
+    skipped = "".join(
+        f"<li>{escape(NAMES.get(name, name))} took no part: {escape(reason)}.</li>"
+        for name, reason in evaluation.skipped.items()
+    )
+    return (
+        "<section><h2>Against the baselines</h2>"
+        "<p>Every model answers the same questions. Whiskers and small figures: 95 % bootstrap intervals.</p>"
+        f'<div class="row">{charts}</div>{_metric_table(evaluation)}'
+        + (f'<ul class="skipped">{skipped}</ul>' if skipped else "")
+        + "</section>"
+    )
+
+
+def _interval_rows(evaluation: Evaluation, metric: str) -> list[tuple[str, str, float, tuple[float, float]]]:
+    return [
+        (f"m-{name}", NAMES.get(name, name), value, metrics.intervals[metric])
+        for name, metrics in evaluation.models.items()
+        if (value := metrics.values[metric]) is not None
+    ]
+
+
+def _metric_table(evaluation: Evaluation) -> str:
+    columns = [*RANK_METRICS, *SET_METRICS]
+    best = {column: _best(evaluation, column) for column in columns}
+    head = "".join(f'<th scope="col">{LABELS[column]}</th>' for column in columns)
+    rows = "".join(
+        f'<tr class="m-{escape(name)}"><th scope="row">{escape(NAMES.get(name, name))}</th>'
+        + "".join(_cell(metrics, column, best[column] == name) for column in columns)
+        + "</tr>"
+        for name, metrics in evaluation.models.items()
+    )
+    return (
+        f'<div class="wide"><table class="metrics"><thead><tr><th></th>{head}</tr></thead>'
+        f"<tbody>{rows}</tbody></table></div>"
+    )
+
+
+def _best(evaluation: Evaluation, column: str) -> str | None:
+    values = {n: v for n, m in evaluation.models.items() if (v := m.values[column]) is not None}
+    return max(values, key=values.__getitem__) if len(values) > 1 else None
+
+
+def _cell(metrics: Metrics, column: str, is_best: bool) -> str:
+    value = metrics.values[column]
+    if value is None:
+        return '<td class="none">–</td>'
+    places = 3 if column == "auc" else 2 if column == "log_likelihood" else 1
+    low, high = metrics.intervals[column]
+    css = ' class="best"' if is_best else ""
+    span = f"{low:.{places}f} – {high:.{places}f}".replace("-", "−")
+    return f"<td{css}>{value:.{places}f}<small>{span}</small></td>".replace("<td>-", "<td>−")
+
+
+def _by_size(evaluation: Evaluation) -> str:
+    sizes = {
+        label: metrics.queries
+        for groups in evaluation.by_size.values()
+        for label, metrics in groups.items()
+        if metrics.queries >= _MANY_QUERIES
+    }
+    if len(sizes) < 2:
+        return ""
+    labels = list(sizes)
+    lines = []
+    for name, groups in evaluation.by_size.items():
+        points = [(float(i), groups[label].values["hit@10"] or 0.0) for i, label in enumerate(labels)]
+        lines.append((f"m-{name}", NAMES.get(name, name), points))
+    x = category_axis("items in the cart", [_cart_label(label) for label in labels])
+    y = number_axis("hit@10, %", [up for *_, points in lines for _, up in points], from_zero=True)
+    count = ", ".join(f"{_cart_label(label)}: {n:,}" for label, n in sizes.items())
+    return (
+        "<section><h2>From small carts to large</h2><p>How often the next item is among the first ten, by the"
+        f" size of the cart.</p>{_figure(line_chart(x, y, lines), f'Carts of each size: {count}.')}</section>"
+    )
+
+
+def _cart_label(basket_label: str) -> str:
+    """Basket sizes count the held-out item; carts do not."""
+    return "–".join(str(int(end) - 1) for end in basket_label.split("-"))
+
+
+def _calibration(bins: Sequence[CalibrationBin]) -> str:
+    if not bins:
+        return ""
+    shares = [share for part in bins for share in (part.predicted, part.observed) if share > 0]
+    low = min(floor(log10(min(shares))), -1)
+    x = power_axis("probability the model gave an item", low, 0)
+    y = power_axis("how often it came next", low, 0)
+    points = [
+        (
+            log10(part.predicted),
+            log10(part.observed),
+            (_power(part.interval[0], low), log10(part.interval[1])),
+        )
+        for part in bins
+        if part.observed > 0
+    ]
+    chart = scatter_chart(x, y, points, "perfect")
+    return (
+        "<section><h2>Can its probabilities be trusted?</h2><p>All pairs of a cart and an item, grouped by"
+        " the probability that the item comes next. On the dashed line, what was given 1 % happens in 1 % of"
+        " cases; above it the model is too shy, below it too sure.</p>"
+        f"{_figure(chart, 'Both axes are logarithmic; whiskers are 95 % intervals.')}</section>"
+    )
+
+
+def _power(share: float, low: int) -> float:
+    return max(log10(share), low) if share > 0 else low
+
+
+def _relations(relations: Relations | None) -> str:
+    if relations is None:
+        return ""
+    return (
+        "<section><h2>What goes together, what replaces each other</h2><p>Pairs of popular items with the"
+        " strongest relation in the learned model. With a lift of 3 it expects the two together three times"
+        " as often as by chance; with 0.2, a fifth as often. Beside it, the baskets that hold both, and how"
+        " many would by chance.</p>"
+        f'<div class="row">{_pair_table("Complements", relations.complements)}'
+        f"{_pair_table('Substitutes', relations.substitutes)}</div></section>"
+    )
+
+
+def _pair_table(title: str, pairs: Sequence[Pair]) -> str:
+    if not pairs:
+        return f"<div><h3>{title}</h3><p>None with enough evidence.</p></div>"
+    rows = "".join(
+        f"<tr><td>{escape(pair.first)}<br>{escape(pair.second)}</td><td>{pair.lift:.2f}</td>"
+        f"<td>{pair.together:,}</td><td>{pair.by_chance:,.1f}</td></tr>"
+        for pair in pairs
+    )
+    return (
+        f"<div><h3>{title}</h3><table class='pairs'><thead><tr><th>pair</th><th>lift</th>"
+        f"<th>together</th><th>by chance</th></tr></thead><tbody>{rows}</tbody></table></div>"
+    )
+
+
+def _curve(curve: Sequence[CurvePoint]) -> str:
+    if len(curve) < 2:
+        return ""
+    points = [(float(step), value) for step, value in curve]
+    best = max(points, key=lambda point: point[1])
+    x = number_axis("training step", [step for step, _ in points])
+    # The first steps from a random start would squeeze everything else into a flat line.
+    settled = points[len(points) // 10 :]
+    y = number_axis("validation log-likelihood", [value for _, value in settled])
+    shown = [point for point in points if point[1] >= y.low]
+    chart = line_chart(x, y, [("m-tripod", f"{points[-1][1]:.2f}".replace("-", "−"), shown)], mark=best)
+    caption = f"Best at step {best[0]:,.0f}: {best[1]:.3f} nats a basket; that kernel was kept.".replace(
+        "-", "−"
+    )
+    return f"<section><h2>Learning</h2>{_figure(chart, caption)}</section>"
+
+
+def _method(evaluation: Evaluation) -> str:
+    held_out = {
+        Protocol.PAPER: "one item of each test basket, drawn at random, is held out; all baskets count alike",
+        Protocol.PUBLISHED: "the item with the largest id is held out, and three basket-size buckets count"
+        " alike, as in the code that the paper's authors released",
+    }[evaluation.protocol]
+    return (
+        f"<section><h2>How it was measured</h2><p>Protocol <em>{evaluation.protocol}</em>: {held_out}."
+        " A model ranks all items that are not in the cart; ties count half."
+        " <b>MPR</b>, mean percentile rank: the share of items ranked at or below the one that was bought."
+        " <b>hit@k</b>: it is among the first k. <b>NDCG@10</b> and <b>MRR</b> reward a place near the top."
+        " <b>AUC</b>: how well whole baskets are told from random sets of the same size."
+        " <b>Log-lik.</b>: the mean log-probability of a test basket, in nats."
+        f" Bootstrap seed {evaluation.seed}.</p></section>"
+    )
+
+
+def _figure(chart: str, caption: str = "") -> str:
+    return f"<figure>{chart}{f'<figcaption>{escape(caption)}</figcaption>' if caption else ''}</figure>"
