@@ -1,0 +1,126 @@
+"""`python -m app`: serve, and print the settings."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import sys
+import tempfile
+from contextlib import ExitStack
+from pathlib import Path
+from types import FrameType
+from typing import Annotated, NoReturn
+
+import typer
+import uvicorn
+from uvicorn.supervisors import Multiprocess
+
+from app.logs import configure_logs, get_logger
+from app.settings import Settings, SettingsError, load_settings, settings_table, variable_name
+from app.valkey import EmbeddedValkey, ValkeyError
+
+cli = typer.Typer(add_completion=False, no_args_is_help=True, help="The Tripod service.")
+
+
+@cli.callback()
+def main() -> None:
+    """The Tripod service."""
+
+
+@cli.command()
+def settings() -> None:
+    """Print all settings as a table."""
+    print(settings_table())
+
+
+@cli.command()
+def serve(
+    host: Annotated[str | None, typer.Option(help="The address to listen on.")] = None,
+    port: Annotated[int | None, typer.Option(help="The port; 0 takes a free one.")] = None,
+    workers: Annotated[int | None, typer.Option(help="The number of server processes.")] = None,
+    store: Annotated[str | None, typer.Option(help="The model store: a folder or a URL.")] = None,
+) -> None:
+    """Serve until stopped. Without REDIS_URL an embedded Valkey keeps the carts beside the store."""
+    chosen = _settings_with(host=host, port=port, workers=workers, store=store)
+    configure_logs(chosen.log_level)
+    # Uvicorn ends by raising the signal again, which must lead through the `with` blocks below.
+    signal.signal(signal.SIGTERM, _exit)
+    try:
+        with ExitStack() as stack:
+            listening = stack.enter_context(_listen(chosen.host, chosen.port))
+            if chosen.redis_url is None:
+                valkey = stack.enter_context(EmbeddedValkey(_valkey_folder(chosen.store)))
+                os.environ["REDIS_URL"] = valkey.url
+            if chosen.workers > 1:
+                folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="tripod-metrics-"))
+                os.environ["PROMETHEUS_MULTIPROC_DIR"] = folder
+            _run(chosen, listening)
+    except (SettingsError, ValkeyError) as error:
+        _stop(str(error))
+    except KeyboardInterrupt:
+        raise SystemExit(0) from None
+
+
+def _settings_with(**options: object) -> Settings:
+    """The environment with the command's options on top; worker processes read the same from it."""
+    for name, value in options.items():
+        if value is not None:
+            os.environ[variable_name(name)] = str(value)
+    try:
+        return load_settings()
+    except SettingsError as error:
+        _stop(str(error))
+
+
+def _listen(host: str, port: int) -> socket.socket:
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    listening = socket.socket(family, socket.SOCK_STREAM)
+    listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listening.bind((host, port))
+    except OSError as error:
+        listening.close()
+        _stop(
+            f"Cannot listen on {host} port {port}: {error.strerror}. Choose another with --host and --port."
+        )
+    listening.set_inheritable(True)
+    return listening
+
+
+def _valkey_folder(store: str) -> Path:
+    """Beside the store; beside us if that is not a folder of this machine."""
+    path = store.removeprefix("file://")
+    return Path("valkey") if "://" in path else Path(path).expanduser().absolute().parent / "valkey"
+
+
+def _run(settings: Settings, listening: socket.socket) -> None:
+    host, port = listening.getsockname()[:2]
+    get_logger().info("listening", url=f"http://{f'[{host}]' if ':' in host else host}:{port}", docs="/docs")
+    config = uvicorn.Config(
+        "app.main:create_app",
+        factory=True,
+        workers=settings.workers,
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        timeout_graceful_shutdown=10,
+        backlog=2048,
+    )
+    if settings.workers > 1:
+        Multiprocess(config, sockets=[listening]).run()
+    else:
+        uvicorn.Server(config).run(sockets=[listening])
+
+
+def _exit(_: int, __: FrameType | None) -> NoReturn:
+    raise SystemExit(0)
+
+
+def _stop(sentence: str) -> NoReturn:
+    print(sentence, file=sys.stderr)
+    raise SystemExit(2)
+
+
+if __name__ == "__main__":
+    cli()

@@ -1,0 +1,1 @@
+"""Bundles: sets of items that belong together."""

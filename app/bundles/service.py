@@ -1,0 +1,135 @@
+"""Finds sets of items that belong together."""
+
+from __future__ import annotations
+
+from time import perf_counter
+
+import numpy as np
+
+from app import metrics
+from app.baskets import KnownCart, known_cart
+from app.bundles.schemas import BundleAnswer, BundleItem, BundleQuery, BundleRequest, BundlesAnswer
+from app.carts.service import Carts
+from app.compute import Compute
+from app.filters import decoupling_of, tilt_for
+from app.items.catalogue import Catalogue
+from app.items.service import Catalogues
+from app.relations import pairs_among
+from ndpp import (
+    Bundle,
+    Tilt,
+    condition,
+    map_greedy,
+    map_local_search,
+    map_mcmc,
+    map_stochastic_greedy,
+    sample_k,
+)
+from ndpp.bundles.problem import Problem
+
+# A swap of the chain takes some 50 µs, whatever the catalogue's size. M·k·log(10k) of them, which a draw from
+# exactly the model's distribution would want, are too many to wait for in a large catalogue.
+_SAMPLE_STEPS = 4_000
+
+AnyRequest = BundleQuery | BundleRequest
+
+
+class Bundles:
+    """Answers which items belong together."""
+
+    def __init__(self, carts: Carts, catalogues: Catalogues, compute: Compute, window: int) -> None:
+        self._carts = carts
+        self._catalogues = catalogues
+        self._compute = compute
+        self._window = window
+
+    async def find(self, request: AnyRequest) -> BundlesAnswer:
+        """Bundles from nothing, around given items, or completing a cart."""
+        start = perf_counter()
+        catalogue = self._catalogues.current()
+        item_ids = request.items
+        if request.cart_id is not None:
+            item_ids = (await self._carts.get(request.cart_id)).item_ids
+        cart = known_cart(catalogue, request.cart_id, item_ids, self._window)
+        operations = request.alternatives * request.k * catalogue.model.operations(len(cart.rows) + request.k)
+        answer = await self._compute.run(operations, lambda: _find(catalogue, cart, request))
+        answer.took_ms = round((perf_counter() - start) * 1000, 3)
+        return answer
+
+
+def _find(catalogue: Catalogue, cart: KnownCart, request: AnyRequest) -> BundlesAnswer:
+    boosts = request.boosts if isinstance(request, BundleRequest) else None
+    tilt = tilt_for(catalogue, request, boosts, cart)
+    rng = np.random.default_rng(request.seed)
+    bundles: list[Bundle] = []
+    while len(bundles) < request.alternatives:
+        metrics.GAINS.inc(catalogue.model.kernel.size * request.k)
+        bundle = _choose(catalogue, cart, request, tilt, rng)
+        if not len(bundle.items):
+            break
+        bundles.append(bundle)
+        tilt = tilt * Tilt.excluding(bundle.items)
+    return BundlesAnswer(
+        model_version=catalogue.model.version,
+        cart=cart.considered(catalogue, condition(catalogue.model.kernel, cart.rows)),
+        method=request.method,
+        bundles=[_answer(catalogue, cart, bundle) for bundle in bundles],
+        fallback=_fallback(bundles, request),
+        took_ms=0.0,
+    )
+
+
+def _choose(
+    catalogue: Catalogue, cart: KnownCart, request: AnyRequest, tilt: Tilt, rng: np.random.Generator
+) -> Bundle:
+    kernel, k, rows, omega = catalogue.model.kernel, request.k, cart.rows, decoupling_of(catalogue, request)
+    match request.method:
+        case "greedy":
+            return map_greedy(kernel, k, cart=rows, tilt=tilt, decoupling=omega)
+        case "local_search":
+            return map_local_search(kernel, k, cart=rows, tilt=tilt, decoupling=omega)
+        case "stochastic":
+            return map_stochastic_greedy(kernel, k, rng=rng, cart=rows, tilt=tilt, decoupling=omega)
+        case "mcmc":
+            return map_mcmc(kernel, k, rng=rng, cart=rows, tilt=tilt, decoupling=omega)
+        case "sample":
+            drawn = sample_k(
+                kernel,
+                k,
+                rng,
+                cart=rows,
+                tilt=tilt,
+                decoupling=omega,
+                steps=min(_SAMPLE_STEPS, kernel.size * k),
+            )
+            return Problem.of(kernel, k, rows, tilt, omega).bundle(drawn.tolist())
+
+
+def _answer(catalogue: Catalogue, cart: KnownCart, bundle: Bundle) -> BundleAnswer:
+    rows = bundle.items.tolist()
+    prices = [catalogue.price(row) for row in rows]
+    known = [price for price in prices if price is not None]
+    return BundleAnswer(
+        items=[
+            BundleItem(
+                item_id=catalogue.item_id(row),
+                name=catalogue.name(row),
+                category=catalogue.category(row),
+                price=price,
+                gain=gain,
+            )
+            for row, price, gain in zip(rows, prices, bundle.gains.tolist(), strict=True)
+        ],
+        log_det=bundle.log_det,
+        total_price=round(sum(known), 6) if len(known) == len(prices) else None,
+        lifts=pairs_among(catalogue, [*cart.rows, *rows]),
+    )
+
+
+def _fallback(bundles: list[Bundle], request: AnyRequest) -> str | None:
+    if len(bundles) < request.alternatives:
+        return f"The items that fit make {len(bundles)} bundles, {request.alternatives} were asked for."
+    smallest = min(len(bundle.items) for bundle in bundles)
+    if smallest < request.k:
+        return f"No more than {smallest} items fit into a bundle, {request.k} were asked for."
+    return None

@@ -1,0 +1,1 @@
+"""Carts: kept in Redis, changed atomically, checked out once."""

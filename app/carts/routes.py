@@ -1,0 +1,152 @@
+"""Routes of carts."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, Body, Response
+
+from app.carts.schemas import CartAnswer, CartLine, CartLines, LineQuantity, lines_of
+from app.carts.store import Cart
+from app.dependencies import CartIdPath, IdempotencyKey, IfMatch, ItemIdPath, ServicesDep
+from app.errors import (
+    CartChanged,
+    CartCheckedOut,
+    CartEmpty,
+    CartFull,
+    CartNotFound,
+    IdempotencyKeyReused,
+    ItemNotInCart,
+    RedisAway,
+)
+from app.problems import declare
+
+router = APIRouter(prefix="/carts", tags=["carts"])
+
+_ETAG = {"ETag": {"schema": {"type": "string"}, "description": "The state of the cart, for If-Match."}}
+_LOCATION = {"Location": {"schema": {"type": "string"}, "description": "The address of the new cart."}}
+_LINES = {
+    "one": {"summary": "One item", "value": {"item_id": "camera", "quantity": 1}},
+    "several": {
+        "summary": "Several items",
+        "value": {"items": [{"item_id": "camera"}, {"item_id": "film", "quantity": 3}]},
+    },
+}
+
+
+def _with_etag(cart: Cart, response: Response) -> CartAnswer:
+    response.headers["ETag"] = f'"{cart.etag}"'
+    return CartAnswer.of(cart)
+
+
+@router.post(
+    "",
+    status_code=201,
+    summary="Create a cart",
+    responses={201: {"headers": _ETAG | _LOCATION}, **declare(IdempotencyKeyReused, RedisAway)},
+)
+async def create_cart(services: ServicesDep, response: Response, key: IdempotencyKey = None) -> CartAnswer:
+    """Create an empty cart with a fresh id. (Adding to an id of your own creates that cart as well.)"""
+    cart = await services.carts.create(key)
+    response.headers["Location"] = f"/carts/{cart.cart_id}"
+    return _with_etag(cart, response)
+
+
+@router.post(
+    "/{cart_id}/items",
+    summary="Add items",
+    responses={
+        200: {"headers": _ETAG},
+        **declare(CartCheckedOut, CartFull, CartChanged, IdempotencyKeyReused, RedisAway),
+    },
+)
+async def add_items(
+    *,
+    services: ServicesDep,
+    response: Response,
+    cart_id: CartIdPath,
+    body: Annotated[CartLine | CartLines, Body(openapi_examples=_LINES)],
+    if_match: IfMatch,
+    key: IdempotencyKey = None,
+) -> CartAnswer:
+    """Add to the quantities in the cart, which is created if it is new. Unknown items are welcome."""
+    cart = await services.carts.add(cart_id, lines_of(body), if_match, key)
+    return _with_etag(cart, response)
+
+
+@router.put(
+    "/{cart_id}/items/{item_id:path}",
+    summary="Set a quantity",
+    responses={200: {"headers": _ETAG}, **declare(CartCheckedOut, CartFull, CartChanged, RedisAway)},
+)
+async def set_quantity(
+    *,
+    services: ServicesDep,
+    response: Response,
+    cart_id: CartIdPath,
+    item_id: ItemIdPath,
+    body: LineQuantity,
+    if_match: IfMatch,
+) -> CartAnswer:
+    """Set how many of an item the cart holds, however often this is repeated."""
+    cart = await services.carts.set_quantity(cart_id, (item_id, body.quantity), if_match)
+    return _with_etag(cart, response)
+
+
+@router.delete(
+    "/{cart_id}/items/{item_id:path}",
+    summary="Remove an item",
+    responses={
+        200: {"headers": _ETAG},
+        **declare(CartNotFound, ItemNotInCart, CartCheckedOut, CartChanged, RedisAway),
+    },
+)
+async def remove_item(
+    services: ServicesDep, response: Response, cart_id: CartIdPath, item_id: ItemIdPath, if_match: IfMatch
+) -> CartAnswer:
+    """Take all of an item out of the cart."""
+    return _with_etag(await services.carts.remove(cart_id, item_id, if_match), response)
+
+
+@router.get(
+    "/{cart_id}",
+    summary="Read a cart",
+    responses={200: {"headers": _ETAG}, **declare(CartNotFound, RedisAway)},
+)
+async def get_cart(services: ServicesDep, response: Response, cart_id: CartIdPath) -> CartAnswer:
+    """The whole cart; its ETag names this state of it."""
+    return _with_etag(await services.carts.get(cart_id), response)
+
+
+@router.delete(
+    "/{cart_id}",
+    status_code=204,
+    summary="Delete a cart",
+    responses=declare(CartNotFound, CartChanged, RedisAway),
+)
+async def delete_cart(services: ServicesDep, cart_id: CartIdPath, if_match: IfMatch) -> None:
+    """Forget the cart, checked out or not. The purchase log keeps what was bought."""
+    await services.carts.delete(cart_id, if_match)
+
+
+@router.post(
+    "/{cart_id}/checkout",
+    summary="Check out",
+    responses={
+        200: {"headers": _ETAG},
+        **declare(CartNotFound, CartCheckedOut, CartEmpty, CartChanged, IdempotencyKeyReused, RedisAway),
+    },
+)
+async def check_out(
+    services: ServicesDep,
+    response: Response,
+    cart_id: CartIdPath,
+    if_match: IfMatch,
+    key: IdempotencyKey = None,
+) -> CartAnswer:
+    """Close the cart and append its basket to the purchase log, exactly once.
+
+    A second checkout answers 409 with the `purchase_id` of the first; with the same Idempotency-Key it
+    answers as the first did.
+    """
+    return _with_etag(await services.carts.check_out(cart_id, if_match, key), response)

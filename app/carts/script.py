@@ -1,0 +1,85 @@
+"""The one Lua script that changes a cart: Redis runs it as a whole or not at all.
+
+Because the memory of an Idempotency-Key, the comparison with If-Match, the change itself and the entry in the
+purchase log happen inside one script, no two requests interleave and no crash leaves half of them behind.
+
+KEYS: the cart, the purchase log, and (if the request has a key) the memory of that key.
+ARGV[1]: the request as JSON, see `store.Change`. Returns {outcome, cart as JSON or ''}.
+"""
+
+CHANGE_CART = """
+local cart_key, log_key, memory_key = KEYS[1], KEYS[2], KEYS[3]
+local request = cjson.decode(ARGV[1])
+
+if memory_key then
+  local memory = redis.call('GET', memory_key)
+  if memory then
+    local break_at = string.find(memory, '\\n', 1, true)
+    if string.sub(memory, 1, break_at - 1) ~= request.fingerprint then return {'key_reused', ''} end
+    return {'ok', string.sub(memory, break_at + 1)}
+  end
+end
+
+local text = redis.call('GET', cart_key)
+local cart = text and cjson.decode(text) or nil
+
+if request.if_match then
+  local fits = false
+  for _, etag in ipairs(request.if_match) do
+    if cart and (etag == '*' or etag == cart.etag) then fits = true end
+  end
+  if not fits then return {'changed', text or ''} end
+end
+
+if request.kind == 'delete' then
+  if not cart then return {'missing', ''} end
+  redis.call('DEL', cart_key)
+  return {'ok', text}
+end
+if cart and cart.purchase_id then return {'checked_out', text} end
+
+local clock = redis.call('TIME')
+local now = tonumber(clock[1])
+if not cart then
+  if request.kind == 'remove' or request.kind == 'checkout' then return {'missing', ''} end
+  -- The moment of birth is part of every ETag, so a deleted and recreated cart never repeats one.
+  cart = {cart_id = request.cart_id, created = now, changes = 0, lines = {}}
+  cart.birth = clock[1] .. '.' .. clock[2]
+end
+
+local place = {}
+for position, line in ipairs(cart.lines) do place[line[1]] = position end
+
+if request.kind == 'add' or request.kind == 'set' then
+  for _, line in ipairs(request.lines) do
+    local position = place[line[1]]
+    if not position then
+      position = #cart.lines + 1
+      place[line[1]] = position
+      cart.lines[position] = {line[1], 0}
+    end
+    local before = request.kind == 'add' and cart.lines[position][2] or 0
+    cart.lines[position][2] = before + line[2]
+    if cart.lines[position][2] > request.max_quantity then return {'too_many', text or ''} end
+  end
+  if #cart.lines > request.max_lines then return {'full', text or ''} end
+elseif request.kind == 'remove' then
+  local position = place[request.lines[1][1]]
+  if not position then return {'no_line', text} end
+  table.remove(cart.lines, position)
+elseif request.kind == 'checkout' then
+  if #cart.lines == 0 then return {'empty', text} end
+  cart.purchase_id = redis.call('XADD', log_key, '*',
+    'cart_id', cart.cart_id, 'lines', cjson.encode(cart.lines))
+end
+
+cart.changes = cart.changes + 1
+cart.etag = cart.birth .. '-' .. cart.changes
+cart.updated = now
+local result = cjson.encode(cart)
+redis.call('SET', cart_key, result, 'EX', request.ttl)
+if memory_key then
+  redis.call('SET', memory_key, request.fingerprint .. '\\n' .. result, 'EX', request.memory_ttl)
+end
+return {'ok', result}
+"""

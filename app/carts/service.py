@@ -1,0 +1,103 @@
+"""What can be done with a cart, and what each refusal means."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Sequence
+
+from app.carts.store import MAX_LINES, MAX_QUANTITY, Cart, CartStore, Change, Line, Outcome
+from app.errors import (
+    CartChanged,
+    CartCheckedOut,
+    CartEmpty,
+    CartFull,
+    CartNotFound,
+    IdempotencyKeyReused,
+    ItemNotInCart,
+    Problem,
+)
+
+
+class Carts:
+    """The carts of the shop."""
+
+    def __init__(self, store: CartStore) -> None:
+        self._store = store
+
+    async def get(self, cart_id: str) -> Cart:
+        """The cart, or CartNotFound."""
+        cart = await self._store.get(cart_id)
+        if cart is None:
+            raise _missing(cart_id)
+        return cart
+
+    async def get_many(self, cart_ids: Sequence[str]) -> list[Cart]:
+        """All these carts, or CartNotFound for the first one that is not there."""
+        if not cart_ids:
+            return []
+        carts = await self._store.get_many(cart_ids)
+        found = [cart for cart in carts if cart is not None]
+        if len(found) < len(carts):
+            raise _missing(cart_ids[carts.index(None)])
+        return found
+
+    async def create(self, idempotency_key: str | None) -> Cart:
+        """A new, empty cart."""
+        return await self._change(
+            Change("create", secrets.token_urlsafe(16).replace("-", "_"), idempotency_key=idempotency_key)
+        )
+
+    async def add(
+        self, cart_id: str, lines: tuple[Line, ...], if_match: tuple[str, ...] | None, key: str | None
+    ) -> Cart:
+        """Add to the quantities; the cart is created if it is new."""
+        return await self._change(Change("add", cart_id, lines, if_match, key))
+
+    async def set_quantity(self, cart_id: str, line: Line, if_match: tuple[str, ...] | None) -> Cart:
+        """Set the quantity of one item; the cart is created if it is new."""
+        return await self._change(Change("set", cart_id, (line,), if_match))
+
+    async def remove(self, cart_id: str, item_id: str, if_match: tuple[str, ...] | None) -> Cart:
+        """Take one item out."""
+        return await self._change(Change("remove", cart_id, ((item_id, 0),), if_match))
+
+    async def delete(self, cart_id: str, if_match: tuple[str, ...] | None) -> None:
+        """Forget the cart."""
+        await self._change(Change("delete", cart_id, (), if_match))
+
+    async def check_out(self, cart_id: str, if_match: tuple[str, ...] | None, key: str | None) -> Cart:
+        """Close the cart and append its basket to the purchase log, once."""
+        return await self._change(Change("checkout", cart_id, (), if_match, key))
+
+    async def _change(self, change: Change) -> Cart:
+        outcome, cart = await self._store.apply(change)
+        if outcome == "ok" and cart is not None:
+            return cart
+        raise _refusal(outcome, change, cart)
+
+
+def _missing(cart_id: str) -> CartNotFound:
+    return CartNotFound(f"There is no cart {cart_id!r}: it was never created, was deleted, or has expired.")
+
+
+def _refusal(outcome: Outcome, change: Change, cart: Cart | None) -> Problem:
+    cart_id, purchase_id = change.cart_id, cart.purchase_id if cart else None
+    item_id = change.lines[0][0] if change.lines else ""
+    refusals: dict[Outcome, tuple[type[Problem], str]] = {
+        "changed": (CartChanged, f"Cart {cart_id!r} is not in the state that If-Match names: read it again."),
+        "empty": (CartEmpty, f"Cart {cart_id!r} holds nothing that could be checked out."),
+        "full": (CartFull, f"Cart {cart_id!r} would hold more than {MAX_LINES} lines: remove some first."),
+        "too_many": (CartFull, f"Cart {cart_id!r} would hold more than {MAX_QUANTITY} of one item."),
+        "no_line": (ItemNotInCart, f"Cart {cart_id!r} does not hold item {item_id!r}."),
+        "key_reused": (
+            IdempotencyKeyReused,
+            "This Idempotency-Key came with another request: use a new one.",
+        ),
+    }
+    if outcome == "checked_out":
+        detail = f"Cart {cart_id!r} was checked out as purchase {purchase_id}: start another one."
+        return CartCheckedOut(detail, purchase_id=purchase_id)
+    if outcome == "missing":
+        return _missing(cart_id)
+    kind, detail = refusals[outcome]
+    return kind(detail)

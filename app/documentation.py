@@ -1,0 +1,50 @@
+"""The OpenAPI document: the words around the routes, and the one schema of all problems."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fastapi import FastAPI
+from fastapi.openapi.utils import get_openapi
+
+from app.problems import ProblemDocument
+
+_DESCRIPTION = """
+Tripod learns from baskets which items attract each other and which replace each other, and answers two
+questions: *what should this cart get next?* and *which items belong together?*
+
+- Put items into a cart with `POST /carts/{cart_id}/items`, then ask `GET /recommend?cart_id=…&k=10`.
+- Without carts: `GET /recommend?items=camera,film`.
+- Bundles: `GET /bundles?k=5`.
+
+Every answer names its `model_version`. Items that the model does not know never break an answer: they are
+listed in `unknown_items`. Errors are [RFC 9457](https://www.rfc-editor.org/rfc/rfc9457) problems with a
+stable `type`; a 503 says in `Retry-After` when to try again. Send an `X-Request-ID` (letters, digits and
+`._:-`, up to 128 of them) and it comes back with the answer and stands in the log.
+"""
+_TAGS = [
+    {"name": "recommendations", "description": "What a cart should get next, and what can be said about it."},
+    {"name": "carts", "description": "Carts, kept until checked out or unused for a week."},
+    {"name": "bundles", "description": "Sets of items that belong together."},
+    {"name": "items", "description": "The catalogue, and what the shop knows better than the model."},
+    {"name": "models", "description": "Which model answers."},
+    {"name": "health", "description": "For operators."},
+]
+
+
+def describe(app: FastAPI) -> None:
+    """Make `/docs` and `/openapi.json` read like documentation."""
+
+    def openapi() -> dict[str, Any]:
+        if app.openapi_schema is None:
+            document = get_openapi(
+                title="Tripod", version="1", description=_DESCRIPTION, routes=app.routes, tags=_TAGS
+            )
+            schema = ProblemDocument.model_json_schema(ref_template="#/components/schemas/{model}")
+            schemas = document["components"]["schemas"]
+            schemas.update(schema.pop("$defs"))
+            schemas["Problem"] = schema
+            app.openapi_schema = document
+        return app.openapi_schema
+
+    app.openapi = openapi  # type: ignore[method-assign]

@@ -1,0 +1,179 @@
+"""All errors that a caller of the service can meet, as RFC 9457 problems.
+
+Problem
+├── BadRequest             400  the request cannot be read at all
+├── Forbidden              403  the admin key is missing or wrong
+├── NotFound               404
+│   ├── CartNotFound            no such cart, or it has expired
+│   ├── ItemNotInCart           the cart has no such line
+│   └── ItemNotFound            the model does not know the item
+├── MethodNotAllowed       405
+├── Conflict               409
+│   ├── CartCheckedOut          a cart that was checked out does not change
+│   ├── CartEmpty               an empty cart cannot be checked out
+│   └── CartFull                a cart holds at most 500 lines
+├── CartChanged            412  If-Match names another state of the cart
+├── BodyTooLarge           413
+├── Invalid                422  a parameter or the body does not make sense
+│   └── IdempotencyKeyReused    the key was used with another request
+├── InternalError          500
+└── Unavailable            503  try again after `Retry-After` seconds
+    ├── RedisAway               carts cannot be reached
+    ├── ModelMissing            no model has been loaded yet
+    ├── NotReady                what /readyz misses
+    └── Overloaded              too many computations are waiting
+
+Subclasses carry defaults only; `type` is `urn:tripod:problem:<slug>` and never changes.
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+
+class Problem(Exception):  # noqa: N818  RFC 9457's word
+    """One problem: a stable kind (`slug`), a sentence about this occurrence (`detail`), more members."""
+
+    status: ClassVar[int] = 500
+    slug: ClassVar[str] = "internal-error"
+    title: ClassVar[str] = "Something went wrong on our side"
+    retry_after: ClassVar[int | None] = None
+
+    def __init__(self, detail: str, **members: Any) -> None:
+        super().__init__(detail)
+        self.detail = detail
+        self.members = members
+
+    def document(self) -> dict[str, Any]:
+        """The members of the problem+json document."""
+        kind = {"type": problem_type(self.slug), "title": self.title, "status": self.status}
+        return {**kind, "detail": self.detail, **self.members}
+
+
+def problem_type(slug: str) -> str:
+    """The stable `type` URI of a kind of problem."""
+    return f"urn:tripod:problem:{slug}"
+
+
+class BadRequest(Problem):
+    """The request cannot be read at all."""
+
+    status, slug, title = 400, "bad-request", "The request cannot be read"
+
+
+class Forbidden(Problem):
+    """The admin key is missing or wrong."""
+
+    status, slug, title = 403, "forbidden", "The admin key is missing or wrong"
+
+
+class NotFound(Problem):
+    """There is nothing under this address."""
+
+    status, slug, title = 404, "not-found", "There is nothing under this address"
+
+
+class CartNotFound(NotFound):
+    """No such cart, or it has expired."""
+
+    slug, title = "cart-not-found", "There is no such cart"
+
+
+class ItemNotInCart(NotFound):
+    """The cart has no line with this item."""
+
+    slug, title = "item-not-in-cart", "The cart does not hold this item"
+
+
+class ItemNotFound(NotFound):
+    """The model does not know the item."""
+
+    slug, title = "item-not-found", "The model does not know this item"
+
+
+class MethodNotAllowed(Problem):
+    """The address exists, but not with this method."""
+
+    status, slug, title = 405, "method-not-allowed", "The address does not take this method"
+
+
+class Conflict(Problem):
+    """The state of the cart does not allow the change."""
+
+    status, slug, title = 409, "conflict", "The state of the resource does not allow this"
+
+
+class CartCheckedOut(Conflict):
+    """A cart that was checked out does not change any more."""
+
+    slug, title = "cart-checked-out", "The cart was checked out"
+
+
+class CartEmpty(Conflict):
+    """An empty cart cannot be checked out."""
+
+    slug, title = "cart-empty", "The cart is empty"
+
+
+class CartFull(Conflict):
+    """The cart would hold too many lines or too large a quantity."""
+
+    slug, title = "cart-full", "The cart cannot hold more"
+
+
+class CartChanged(Problem):
+    """`If-Match` names another state of the cart."""
+
+    status, slug, title = 412, "cart-changed", "The cart has changed in the meantime"
+
+
+class BodyTooLarge(Problem):
+    """The request body is larger than the service takes."""
+
+    status, slug, title = 413, "body-too-large", "The request body is too large"
+
+
+class Invalid(Problem):
+    """A parameter or the body does not make sense."""
+
+    status, slug, title = 422, "invalid-request", "The request does not make sense"
+
+
+class IdempotencyKeyReused(Invalid):
+    """The same Idempotency-Key came with another request."""
+
+    slug, title = "idempotency-key-reused", "The Idempotency-Key was used for another request"
+
+
+class InternalError(Problem):
+    """A bug of ours."""
+
+
+class Unavailable(Problem):
+    """Something the request needs is not there at the moment."""
+
+    status, slug, title, retry_after = 503, "unavailable", "Not available at the moment", 1
+
+
+class RedisAway(Unavailable):
+    """Carts cannot be reached."""
+
+    slug, title = "redis-away", "Carts cannot be reached at the moment"
+
+
+class ModelMissing(Unavailable):
+    """No model has been loaded yet."""
+
+    slug, title, retry_after = "model-missing", "No model has been loaded yet", 5
+
+
+class NotReady(Unavailable):
+    """Something that requests need is missing; `missing` names it."""
+
+    slug, title = "not-ready", "The service is not ready"
+
+
+class Overloaded(Unavailable):
+    """Too many computations are waiting."""
+
+    slug, title = "overloaded", "Too many requests are waiting"

@@ -1,0 +1,134 @@
+"""What a request may say about items, for recommendations and bundles alike: all of it becomes one Tilt."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import numpy as np
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+
+from app.baskets import KnownCart
+from app.fields import Category, ItemId
+from app.items.catalogue import Catalogue
+from ndpp import Tilt
+from ndpp.kernel import Indices, Vector
+
+Factor = Annotated[float, Field(ge=0, le=1000)]
+Price = Annotated[float, Field(ge=0, le=1e9)]
+_NOTHING = np.empty(0, dtype=np.intp)
+
+
+class Knobs(BaseModel):
+    """How to serve the model; what is not given is as the training job chose it."""
+
+    popularity: float | None = Field(
+        None, ge=-2, le=2, description="γ: above 0 plays popular items down, below 0 up."
+    )
+    relevance: float | None = Field(
+        None, ge=0, le=10, description="β: the weight of plain co-purchase counts beside the set model."
+    )
+    decoupling: float | None = Field(
+        None, ge=0, le=1, description="ω: 0 conditions on the cart exactly, 1 takes its items independently."
+    )
+
+
+class Filters(Knobs):
+    """Which items may appear, and how to serve the model."""
+
+    exclude: list[ItemId] = Field(default_factory=list, max_length=10_000, description="Never show these.")
+    category: list[Category] = Field(
+        default_factory=list, max_length=100, description="Only items of one of these categories."
+    )
+    min_price: Price | None = Field(None, description="Only items that cost at least this.")
+    max_price: Price | None = Field(None, description="Only items that cost at most this.")
+    in_stock: bool = Field(True, description="Only items in stock; false shows the others too.")
+
+    @model_validator(mode="after")
+    def _prices_in_order(self) -> Filters:
+        if self.min_price is not None and self.max_price is not None and self.min_price > self.max_price:
+            raise ValueError("min_price must not be above max_price")
+        return self
+
+    @property
+    def narrowing(self) -> bool:
+        """Whether category or price rule items out."""
+        return bool(self.category) or self.min_price is not None or self.max_price is not None
+
+
+class Boosts(BaseModel):
+    """Factors on the gains of items: above 1 promotes, below 1 demotes, 0 hides."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    items: dict[ItemId, Factor] = Field(default_factory=dict, max_length=10_000, examples=[{"tripod": 2}])
+    categories: dict[Category, Factor] = Field(
+        default_factory=dict, max_length=100, examples=[{"Photo": 1.5}]
+    )
+
+
+def split_commas(value: Any) -> Any:
+    """In a query, `items=a,b&items=c` names three items."""
+    values = [value] if isinstance(value, str) else value
+    if not isinstance(values, list) or not all(isinstance(part, str) for part in values):
+        return value
+    return [word.strip() for part in values for word in part.split(",") if word.strip()]
+
+
+QueryIds = Annotated[list[ItemId], BeforeValidator(split_commas)]
+
+
+def tilt_for(catalogue: Catalogue, filters: Filters, boosts: Boosts | None, cart: KnownCart) -> Tilt:
+    """τ² = filters · boosts · popularity · relevance of a request about a cart."""
+    model = catalogue.model
+    rows, factors = [catalogue.boosted], [catalogue.boost_factors]
+
+    def put(where: Indices, what: Vector | float) -> None:
+        rows.append(where)
+        factors.append(np.broadcast_to(np.asarray(what, dtype=np.float64), where.shape))
+
+    if filters.in_stock and len(catalogue.out_of_stock):
+        put(catalogue.out_of_stock, 0.0)
+    if filters.exclude:
+        put(np.array(catalogue.rows_of(filters.exclude), dtype=np.intp), 0.0)
+    if cart.earlier:
+        put(np.array(cart.earlier, dtype=np.intp), 0.0)
+    exponent = model.knobs.relevance if filters.relevance is None else filters.relevance
+    if cart.rows and exponent and model.stored.relevance is not None:
+        evidence = Tilt.relevance(model.stored.relevance, cart.rows, exponent)
+        put(evidence.rows, evidence.factors)
+    if boosts is not None and boosts.items:
+        known = [item_id for item_id in boosts.items if catalogue.row_of(item_id) is not None]
+        put(
+            np.array(catalogue.rows_of(known), dtype=np.intp),
+            np.array([boosts.items[item_id] for item_id in known]),
+        )
+    return Tilt(_base(catalogue, filters, boosts), np.concatenate(rows), np.concatenate(factors))
+
+
+def decoupling_of(catalogue: Catalogue, filters: Filters) -> float:
+    """ω of the request, or the model's own."""
+    return catalogue.model.knobs.decoupling if filters.decoupling is None else filters.decoupling
+
+
+def _base(catalogue: Catalogue, filters: Filters, boosts: Boosts | None) -> Vector | None:
+    """The dense part of τ²: popularity, categories, prices. None stands for ones."""
+    model = catalogue.model
+    exponent = model.knobs.popularity if filters.popularity is None else filters.popularity
+    base = model.popularity_factors(exponent)
+    categories = boosts.categories if boosts is not None else {}
+    if not filters.narrowing and not categories:
+        return base
+    factors = np.ones(model.kernel.size) if base is None else base.copy()
+    for category, factor in categories.items():
+        factors[model.categories.get(category, _NOTHING)] *= factor
+    if filters.category:
+        allowed = np.zeros(model.kernel.size)
+        for category in filters.category:
+            allowed[model.categories.get(category, _NOTHING)] = 1.0
+        factors *= allowed
+    # An unknown price (NaN) is neither above nor below a limit, so it is ruled out by one.
+    if filters.min_price is not None:
+        factors *= catalogue.prices >= filters.min_price
+    if filters.max_price is not None:
+        factors *= catalogue.prices <= filters.max_price
+    return factors

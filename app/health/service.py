@@ -1,0 +1,35 @@
+"""Whether everything is there that requests need."""
+
+from __future__ import annotations
+
+from app.errors import NotReady
+from app.health.schemas import ReadyAnswer
+from app.items.service import Catalogues
+from app.models.service import Models
+from app.redis_link import RedisLink
+
+
+class Health:
+    """Looks after what the service depends on."""
+
+    def __init__(self, link: RedisLink, catalogues: Catalogues, models: Models) -> None:
+        self._link = link
+        self._catalogues = catalogues
+        self._models = models
+
+    async def ready(self) -> ReadyAnswer:
+        """The model in use, or NotReady that names what is missing."""
+        missing = {}
+        if (reason := self._models.missing()) is not None:
+            missing["model"] = reason
+        if not await self._link.ping():
+            missing["redis"] = "Redis does not answer"
+        if missing:
+            detail = "; ".join(f"{name}: {why}" for name, why in missing.items())
+            raise NotReady(f"Missing: {detail}.", missing=missing)
+        refusal = self._models.refusal
+        return ReadyAnswer(
+            model_version=self._catalogues.current().model.version,
+            refused_version=refusal.version if refusal else None,
+            refused_because=refusal.reason if refusal else None,
+        )

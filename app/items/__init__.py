@@ -1,0 +1,1 @@
+"""The catalogue: the model's items with what the shop says about them."""

@@ -1,0 +1,53 @@
+"""Routes of items."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, Query
+
+from app.dependencies import AdminOnly, ItemIdPath, ServicesDep
+from app.errors import Forbidden, ItemNotFound, ModelMissing, Overloaded, RedisAway
+from app.items.schemas import ItemAnswer, ItemPatch, ItemsAnswer, ItemSearch, RelatedAnswer, RelatedQuery
+from app.problems import declare
+
+router = APIRouter(prefix="/items", tags=["items"])
+
+
+@router.get("", summary="Search items", responses=declare(ModelMissing, Overloaded))
+async def search_items(services: ServicesDep, search: Annotated[ItemSearch, Query()]) -> ItemsAnswer:
+    """The items of the catalogue, the most popular first, page by page."""
+    return await services.items.search(search)
+
+
+# Before `/{item_id}`, whose path takes any characters: an item's id may contain slashes.
+@router.get(
+    "/{item_id:path}/related",
+    summary="Related items",
+    responses=declare(ItemNotFound, ModelMissing, Overloaded),
+)
+async def related_items(
+    services: ServicesDep, item_id: ItemIdPath, query: Annotated[RelatedQuery, Query()]
+) -> RelatedAnswer:
+    """What goes with an item, or what would replace it."""
+    return await services.items.related(item_id, query.relation, query.k)
+
+
+@router.get("/{item_id:path}", summary="Read an item", responses=declare(ItemNotFound, ModelMissing))
+async def get_item(services: ServicesDep, item_id: ItemIdPath) -> ItemAnswer:
+    """One item as it counts now."""
+    return services.items.get(item_id)
+
+
+@router.patch(
+    "/{item_id:path}",
+    summary="Change an item",
+    dependencies=[AdminOnly],
+    responses=declare(Forbidden, ItemNotFound, ModelMissing, RedisAway),
+)
+async def patch_item(services: ServicesDep, item_id: ItemIdPath, patch: ItemPatch) -> ItemAnswer:
+    """Say what the shop knows better than the model: stock, price, boost.
+
+    It counts at once, on all processes within a second or two, and outlives restarts and new models.
+    """
+    return await services.items.patch(item_id, patch.model_dump(exclude_unset=True))

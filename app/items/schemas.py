@@ -1,0 +1,113 @@
+"""What item routes take and give."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
+
+from app.fields import Category, ItemId
+from app.items.catalogue import Catalogue
+
+Relation = Literal["complement", "substitute", "neutral"]
+
+
+class ItemAnswer(BaseModel):
+    """An item of the catalogue as it counts now."""
+
+    item_id: ItemId
+    name: str | None = Field(examples=["Camera"])
+    category: str | None = Field(examples=["Photo"])
+    price: float | None = Field(examples=[399.0])
+    in_stock: bool
+    boost: float = Field(
+        description="The factor on the item's gains; 1 is neutral, 0 hides it.", examples=[1]
+    )
+    count: int | None = Field(description="Baskets with the item in the training data.", examples=[812])
+
+    @classmethod
+    def of(cls, catalogue: Catalogue, row: int) -> ItemAnswer:
+        """The answer that shows a row's item."""
+        return cls(
+            item_id=catalogue.item_id(row),
+            name=catalogue.name(row),
+            category=catalogue.category(row),
+            price=catalogue.price(row),
+            in_stock=bool(catalogue.in_stock[row]),
+            boost=catalogue.boosts.get(row, 1.0),
+            count=catalogue.model.stored.items.counts[row],
+        )
+
+
+class ItemSearch(BaseModel):
+    """Which items to list."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    q: Annotated[str, StringConstraints(max_length=100)] = Field(
+        "", description="Words that the item's name or id must all contain.", examples=["cam"]
+    )
+    category: Category | None = None
+    limit: int = Field(50, ge=1, le=200, description="Items on a page.")
+    cursor: Annotated[str, StringConstraints(max_length=2048)] | None = Field(
+        None, description="The `next_cursor` of the page before."
+    )
+
+
+class ItemsAnswer(BaseModel):
+    """A page of items, the most popular first."""
+
+    model_version: str
+    items: list[ItemAnswer]
+    next_cursor: str | None = Field(description="Ask with it for the next page; null on the last one.")
+
+
+class RelatedItem(BaseModel):
+    """An item and how it relates to the one in question."""
+
+    item_id: ItemId
+    name: str | None
+    category: str | None
+    price: float | None
+    lift: float = Field(
+        description="How much more often the two are together than by chance: 1 − L_ij L_ji/(L_ii L_jj).",
+        examples=[1.8],
+    )
+    effect: float = Field(
+        description="What one item in the cart changes in the other's gain; the list is ordered by its size.",
+        examples=[0.021],
+    )
+
+
+class RelatedAnswer(BaseModel):
+    """Complements or substitutes of an item, the strongest first."""
+
+    model_version: str
+    item_id: ItemId
+    relation: Literal["complement", "substitute"]
+    items: list[RelatedItem]
+
+
+class RelatedQuery(BaseModel):
+    """Which related items to list."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    relation: Literal["complement", "substitute"] = "complement"
+    k: int = Field(10, ge=1, le=100, description="How many at most.")
+
+
+class ItemPatch(BaseModel):
+    """What to change; null returns to what the model says."""
+
+    model_config = ConfigDict(extra="forbid", json_schema_extra={"examples": [{"in_stock": False}]})
+
+    in_stock: bool | None = None
+    price: float | None = Field(None, ge=0, le=1e9)
+    boost: float | None = Field(None, ge=0, le=1000, description="A factor on the gains; 0 hides the item.")
+
+    @model_validator(mode="after")
+    def _changes_something(self) -> ItemPatch:
+        if not self.model_fields_set:
+            raise ValueError("name at least one of in_stock, price and boost")
+        return self

@@ -1,0 +1,181 @@
+"""The current catalogue, and what can be asked of it and changed in it."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import binascii
+from collections.abc import Mapping
+from itertools import islice
+from threading import Lock
+from typing import Any, Literal
+
+import numpy as np
+
+from app.compute import Compute
+from app.errors import Invalid, ItemNotFound, ModelMissing, RedisAway
+from app.items.catalogue import Catalogue
+from app.items.schemas import ItemAnswer, ItemsAnswer, ItemSearch, RelatedAnswer, RelatedItem
+from app.items.store import Override, OverrideStore
+from app.models.loaded import LoadedModel
+from ndpp import condition
+
+_SEARCH_OPERATIONS = 100  # comparing a name is worth about this many multiply-adds
+
+
+class Catalogues:
+    """Holds the one catalogue in use. Replacing it is one assignment, so no request sees half of a change."""
+
+    def __init__(self) -> None:
+        self._writing = Lock()  # models come from a thread, overrides from the event loop
+        self._catalogue: Catalogue | None = None
+        self._overrides: Mapping[str, Override] = {}
+
+    @property
+    def model(self) -> LoadedModel | None:
+        """The model in use, if any."""
+        return self._catalogue.model if self._catalogue else None
+
+    def current(self) -> Catalogue:
+        """The catalogue in use, or ModelMissing."""
+        if self._catalogue is None:
+            raise ModelMissing("No model is loaded: see /readyz for the reason, and publish one if need be.")
+        return self._catalogue
+
+    def use_model(self, model: LoadedModel) -> None:
+        """Swap the model."""
+        with self._writing:
+            self._catalogue = Catalogue.of(model, self._overrides)
+
+    def use_overrides(self, overrides: Mapping[str, Override]) -> None:
+        """Swap the overrides."""
+        with self._writing:
+            self._overrides = overrides
+            if self._catalogue is not None:
+                self._catalogue = Catalogue.of(self._catalogue.model, overrides)
+
+
+class ItemService:
+    """Searches, relates and changes items."""
+
+    def __init__(
+        self, catalogues: Catalogues, store: OverrideStore, compute: Compute, poll_seconds: float
+    ) -> None:
+        self._catalogues = catalogues
+        self._store = store
+        self._compute = compute
+        self._poll_seconds = poll_seconds
+        self._seen_changes: int | None = None
+
+    async def watch(self) -> None:
+        """Follow the overrides in Redis until cancelled; with Redis away the last ones stay in force."""
+        while True:
+            try:
+                if await self._store.changes() != self._seen_changes:
+                    await self._refresh()
+            except RedisAway:
+                pass  # the link has logged it
+            await asyncio.sleep(self._poll_seconds)
+
+    async def _refresh(self) -> None:
+        changes, overrides = await self._store.read()
+        if self._seen_changes is None or changes != self._seen_changes:
+            self._catalogues.use_overrides(overrides)
+            self._seen_changes = changes
+
+    async def patch(self, item_id: str, fields: dict[str, Any]) -> ItemAnswer:
+        """Change what the shop says about an item; other processes follow at their next look."""
+        _row(self._catalogues.current(), item_id)
+        await self._store.patch(item_id, fields)
+        await self._refresh()
+        return self.get(item_id)
+
+    def get(self, item_id: str) -> ItemAnswer:
+        """One item."""
+        catalogue = self._catalogues.current()
+        return ItemAnswer.of(catalogue, _row(catalogue, item_id))
+
+    async def search(self, search: ItemSearch) -> ItemsAnswer:
+        """A page of the items that match."""
+        catalogue = self._catalogues.current()
+        operations = catalogue.model.kernel.size * _SEARCH_OPERATIONS
+        return await self._compute.run(operations, lambda: _search(catalogue, search))
+
+    async def related(
+        self, item_id: str, relation: Literal["complement", "substitute"], k: int
+    ) -> RelatedAnswer:
+        """The items with the strongest relation of a kind."""
+        catalogue = self._catalogues.current()
+        row = _row(catalogue, item_id)
+        return await self._compute.run(
+            catalogue.model.operations(1), lambda: _related(catalogue, row, relation, k)
+        )
+
+
+def _row(catalogue: Catalogue, item_id: str) -> int:
+    row = catalogue.row_of(item_id)
+    if row is None:
+        raise ItemNotFound(f"Model {catalogue.model.version} does not know item {item_id!r}.")
+    return row
+
+
+def _search(catalogue: Catalogue, search: ItemSearch) -> ItemsAnswer:
+    model, words = catalogue.model, search.q.casefold().split()
+    first = 0 if search.cursor is None else _row_after(catalogue, search.cursor)
+    if search.category is None:
+        rows = iter(range(first, model.kernel.size))
+    else:
+        members = model.categories.get(search.category, np.empty(0, dtype=np.intp))
+        rows = iter(members[members >= first].tolist())
+    matching = (row for row in rows if all(word in model.search_names[row] for word in words))
+    page = list(islice(matching, search.limit + 1))
+    more = len(page) > search.limit
+    return ItemsAnswer(
+        model_version=model.version,
+        items=[ItemAnswer.of(catalogue, row) for row in page[: search.limit]],
+        next_cursor=_cursor_after(catalogue.item_id(page[search.limit - 1])) if more else None,
+    )
+
+
+def _cursor_after(item_id: str) -> str:
+    """A cursor names the last item seen rather than its row, so it outlives a change of the model."""
+    return base64.urlsafe_b64encode(item_id.encode()).decode().rstrip("=")
+
+
+def _row_after(catalogue: Catalogue, cursor: str) -> int:
+    try:
+        item_id = base64.b64decode(cursor + "=" * (-len(cursor) % 4), altchars=b"-_", validate=True).decode()
+    except (binascii.Error, ValueError):
+        item_id = ""
+    row = catalogue.row_of(item_id)
+    if row is None:
+        raise Invalid("query.cursor: it is not the next_cursor of a page of this catalogue: start again.")
+    return row + 1
+
+
+def _related(
+    catalogue: Catalogue, row: int, relation: Literal["complement", "substitute"], k: int
+) -> RelatedAnswer:
+    kernel = catalogue.model.kernel
+    weights = kernel.weights
+    effects = condition(kernel, [row]).gains() - weights  # −L_ij L_ji / L_ii
+    effects[row] = 0.0
+    strength = effects if relation == "complement" else -effects
+    best = np.argsort(-strength, kind="stable")[:k]
+    best = best[strength[best] > 1e-9 * weights[best]]  # what is less is rounding
+    return RelatedAnswer(
+        model_version=catalogue.model.version,
+        item_id=catalogue.item_id(row),
+        relation=relation,
+        items=[
+            RelatedItem(
+                item_id=catalogue.item_id(other),
+                name=catalogue.name(other),
+                category=catalogue.category(other),
+                price=catalogue.price(other),
+                lift=1 + float(effects[other] / weights[other]),
+                effect=float(effects[other]),
+            )
+            for other in best.tolist()
+        ],
+    )

@@ -1,0 +1,94 @@
+"""The factory: settings in, application out."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from fastapi import FastAPI
+
+from app.bundles.routes import router as bundles
+from app.bundles.service import Bundles
+from app.carts.routes import router as carts
+from app.carts.service import Carts
+from app.carts.store import CartStore
+from app.compute import Compute
+from app.dependencies import Services
+from app.documentation import describe
+from app.errors import BadRequest, BodyTooLarge, InternalError, Invalid
+from app.health.routes import router as health
+from app.health.service import Health
+from app.items.routes import router as items
+from app.items.service import Catalogues, ItemService
+from app.items.store import OverrideStore
+from app.logs import configure_logs
+from app.middleware import AroundRequests
+from app.models.routes import router as models
+from app.models.service import Models
+from app.problems import declare, install_handlers
+from app.recommend.insights import Insights
+from app.recommend.routes import router as recommendations
+from app.recommend.service import Recommender
+from app.redis_link import RedisLink
+from app.settings import Settings, SettingsError, load_settings
+from model_store import ModelStore
+
+ROUTERS = (recommendations, carts, bundles, items, models, health)
+
+
+def create_app(settings: Settings | None = None) -> FastAPI:
+    """The application; `python -m app serve` runs it, any ASGI server can."""
+    settings = settings or load_settings()
+    configure_logs(settings.log_level)
+    app = FastAPI(
+        lifespan=_lifespan,
+        redirect_slashes=False,
+        responses=declare(BadRequest, BodyTooLarge, Invalid, InternalError),
+        # FastAPI traces by itself; it exports when the usual variables say where to.
+        telemetry={"auto_configure": any(name.startswith("OTEL_EXPORTER_OTLP") for name in os.environ)},
+    )
+    app.state.services = _build(settings)
+    app.add_middleware(AroundRequests, max_body_bytes=settings.max_body_bytes)
+    install_handlers(app)
+    for router in ROUTERS:
+        app.include_router(router)
+    describe(app)
+    return app
+
+
+def _build(settings: Settings) -> Services:
+    if settings.redis_url is None:
+        raise SettingsError(
+            "REDIS_URL is not set: set it, or use `python -m app serve`, which brings a Valkey."
+        )
+    link = RedisLink(settings.redis_url)
+    compute = Compute(settings.threads, settings.queue)
+    catalogues = Catalogues()
+    shelf = Carts(CartStore(link, settings.cart_ttl, settings.idempotency_ttl))
+    watched = Models(ModelStore(settings.store), catalogues, settings.poll_seconds)
+    return Services(
+        settings=settings,
+        link=link,
+        compute=compute,
+        carts=shelf,
+        items=ItemService(catalogues, OverrideStore(link), compute, settings.poll_seconds),
+        models=watched,
+        recommender=Recommender(shelf, catalogues, compute, settings.cart_window),
+        bundles=Bundles(shelf, catalogues, compute, settings.cart_window),
+        insights=Insights(shelf, catalogues, compute, settings.cart_window),
+        health=Health(link, catalogues, watched),
+    )
+
+
+@asynccontextmanager
+async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
+    services: Services = app.state.services
+    watchers = [asyncio.create_task(watch()) for watch in (services.models.watch, services.items.watch)]
+    yield
+    for watcher in watchers:
+        watcher.cancel()
+    await asyncio.gather(*watchers, return_exceptions=True)
+    services.compute.close()
+    await services.link.close()

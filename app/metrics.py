@@ -1,0 +1,64 @@
+"""What Prometheus may ask: one object per metric, gathered over all worker processes if there are several."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache
+from time import perf_counter
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest, multiprocess
+from prometheus_client.registry import REGISTRY
+
+_SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0)
+
+REQUESTS = Histogram(
+    "tripod_request_seconds",
+    "Time to answer, by route template, method and status.",
+    ["route", "method", "status"],
+    buckets=_SECONDS,
+)
+REDIS = Histogram("tripod_redis_seconds", "Time of a call to Redis.", ["outcome"], buckets=_SECONDS)
+GAINS = Counter("tripod_gains_computed", "Conditional gains of items that were asked of the engine.")
+FALLBACKS = Counter("tripod_fallbacks", "Answers that the model alone could not fill.", ["reason"])
+OVERLOADS = Counter("tripod_overloads", "Computations refused because too many were waiting.")
+MODEL_LOADS = Counter("tripod_model_loads", "Attempts to load a model.", ["outcome"])
+MODEL = Gauge("tripod_model_info", "1 for the model version in use.", ["version"], multiprocess_mode="max")
+MODEL_CREATED = Gauge(
+    "tripod_model_created_timestamp_seconds",
+    "When the model in use was trained; its age is time() minus this.",
+    multiprocess_mode="min",
+)
+CATALOGUE = Gauge("tripod_catalogue_items", "Items of the model in use.", multiprocess_mode="min")
+
+
+@cache
+def request_seconds(route: str, method: str, status: int) -> Histogram:
+    """The labelled histogram; looking the labels up each time costs more than the observation itself."""
+    return REQUESTS.labels(route, method, str(status))
+
+
+_REDIS_OK = REDIS.labels("ok")
+_REDIS_ERROR = REDIS.labels("error")
+
+
+@contextmanager
+def redis_call() -> Iterator[None]:
+    """Time a call to Redis."""
+    start = perf_counter()
+    try:
+        yield
+    except BaseException:
+        _REDIS_ERROR.observe(perf_counter() - start)
+        raise
+    _REDIS_OK.observe(perf_counter() - start)
+
+
+def exposition() -> bytes:
+    """All metrics in Prometheus' text format."""
+    if "PROMETHEUS_MULTIPROC_DIR" not in os.environ:
+        return generate_latest(REGISTRY)
+    registry = CollectorRegistry()
+    multiprocess.MultiProcessCollector(registry)  # type: ignore[no-untyped-call]
+    return generate_latest(registry)

@@ -1,0 +1,100 @@
+"""What happens around every request: its id, its size limit, its line in the log, its time in the metrics."""
+
+from __future__ import annotations
+
+import re
+import secrets
+from time import perf_counter
+
+import structlog
+from starlette.exceptions import HTTPException
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from app import metrics
+from app.errors import BodyTooLarge, InternalError
+from app.logs import get_logger
+from app.problems import problem_response
+
+_REQUEST_ID = re.compile(rb"[A-Za-z0-9._:-]{1,128}")
+_METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
+
+
+class AroundRequests:
+    """A plain ASGI middleware, outside of everything else, so that errors are counted and named as well."""
+
+    def __init__(self, app: ASGIApp, max_body_bytes: int) -> None:
+        self._app = app
+        self._max_body_bytes = max_body_bytes
+        self._log = get_logger()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Handle one request."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        headers = dict(scope["headers"])
+        request_id = _request_id(headers.get(b"x-request-id"))
+        structlog.contextvars.clear_contextvars()
+        structlog.contextvars.bind_contextvars(request_id=request_id.decode())
+        status = 0
+        start = perf_counter()
+
+        async def send_with_id(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+                message["headers"] = [*message.get("headers", ()), (b"x-request-id", request_id)]
+            await send(message)
+
+        try:
+            if int(headers.get(b"content-length", b"0")) > self._max_body_bytes:
+                await problem_response(BodyTooLarge(self._too_large()))(scope, receive, send_with_id)
+            else:
+                await self._app(scope, self._limited(receive, headers), send_with_id)
+        except Exception:
+            self._log.exception("request failed")
+            if status:  # the answer is already under way: only breaking it off can tell
+                raise
+            problem = InternalError("This is a mistake in the service; the request id finds it in the log.")
+            await problem_response(problem)(scope, receive, send_with_id)
+        finally:
+            self._note(scope, status or 499, perf_counter() - start)
+
+    def _limited(self, receive: Receive, headers: dict[bytes, bytes]) -> Receive:
+        """Count the bytes of a body whose length was not announced."""
+        if b"transfer-encoding" not in headers:
+            return receive
+        received = 0
+
+        async def receive_counted() -> Message:
+            nonlocal received
+            message = await receive()
+            received += len(message.get("body", b""))
+            if received > self._max_body_bytes:
+                raise HTTPException(413, self._too_large())
+            return message
+
+        return receive_counted
+
+    def _too_large(self) -> str:
+        return f"A body may have at most {self._max_body_bytes} bytes: send less at once."
+
+    def _note(self, scope: Scope, status: int, seconds: float) -> None:
+        # The template, not the path: ids of carts and addresses that do not exist must not become labels.
+        route = getattr(scope.get("route"), "path_format", "unmatched")
+        method = scope["method"] if scope["method"] in _METHODS else "other"
+        metrics.request_seconds(route, method, status).observe(seconds)
+        self._log.info(
+            "request",
+            method=method,
+            path=scope["path"],
+            route=route,
+            status=status,
+            milliseconds=round(seconds * 1000, 2),
+        )
+
+
+def _request_id(given: bytes | None) -> bytes:
+    if given is not None and _REQUEST_ID.fullmatch(given):
+        return given
+    return secrets.token_hex(8).encode()

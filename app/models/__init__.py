@@ -1,0 +1,1 @@
+"""The model in use: loaded once, swapped while requests run."""

@@ -1,0 +1,138 @@
+"""Watches the model store and keeps the active version in memory."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+from time import monotonic
+
+from app import metrics
+from app.errors import Unavailable
+from app.items.service import Catalogues
+from app.logs import get_logger
+from app.models.loaded import LoadedModel
+from app.models.schemas import ModelEntry, ModelInUse, ModelsAnswer, ModelStatus
+from model_store import ModelStore, ModelStoreError
+
+_RETRY_SECONDS = 30.0
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """A version that could not be loaded, and why."""
+
+    version: str
+    reason: str
+    at: float  # monotonic seconds
+
+
+class Models:
+    """Loads the active version, swaps it in when it works, and remembers why one did not."""
+
+    def __init__(self, store: ModelStore, catalogues: Catalogues, poll_seconds: float) -> None:
+        self._store = store
+        self._catalogues = catalogues
+        self._poll_seconds = poll_seconds
+        self._log = get_logger()
+        self.refusal: Refusal | None = None
+        self.store_error: str | None = None
+
+    async def watch(self) -> None:
+        """Follow the store's active pointer until cancelled."""
+        while True:
+            try:
+                await asyncio.to_thread(self._follow)
+            except Exception:  # whatever it was, the model in use goes on and the next look may succeed
+                self._log.exception("looking for a new model failed")
+            await asyncio.sleep(self._poll_seconds)
+
+    def _follow(self) -> None:
+        try:
+            active = self._store.active()
+        except ModelStoreError as error:
+            if self.store_error != str(error):
+                self._log.warning("the model store cannot be read", error=str(error))
+            self.store_error = str(error)
+            return
+        self.store_error = None
+        loaded = self._catalogues.model
+        if active is None or (loaded is not None and loaded.version == active):
+            self.refusal = None
+            return
+        refusal = self.refusal
+        if refusal and refusal.version == active and monotonic() - refusal.at < _RETRY_SECONDS:
+            return
+        self._load(active)
+
+    def _load(self, version: str) -> None:
+        try:
+            model = LoadedModel.of(self._store.open(version))
+            model.warm_up()
+        except Exception as error:  # a broken version, in whatever way, must not take the service down
+            known = isinstance(error, ModelStoreError | ValueError)
+            self.refusal = Refusal(version, str(error) if known else repr(error), monotonic())
+            metrics.MODEL_LOADS.labels("refused").inc()
+            self._log.error("model refused", model_version=version, error=self.refusal.reason)
+            return
+        previous = self._catalogues.model
+        self._catalogues.use_model(model)
+        self.refusal = None
+        self._note(model, previous)
+
+    def _note(self, model: LoadedModel, previous: LoadedModel | None) -> None:
+        metrics.MODEL_LOADS.labels("ok").inc()
+        if previous is not None:
+            metrics.MODEL.labels(previous.version).set(0)
+        metrics.MODEL.labels(model.version).set(1)
+        metrics.MODEL_CREATED.set(model.stored.manifest.created.timestamp())
+        metrics.CATALOGUE.set(model.kernel.size)
+        self._log.info(
+            "model loaded", model_version=model.version, items=model.kernel.size, rank=model.kernel.rank
+        )
+
+    def missing(self) -> str | None:
+        """Why there is no model, None if there is one."""
+        if self._catalogues.model is not None:
+            return None
+        if self.store_error is not None:
+            return self.store_error
+        if self.refusal is not None:
+            return f"version {self.refusal.version} was refused: {self.refusal.reason}"
+        return "no model has been published and activated in the store yet, or it is still loading"
+
+    async def list(self) -> ModelsAnswer:
+        """All versions of the store, and what this process does with them."""
+        try:
+            return await asyncio.to_thread(self._list)
+        except ModelStoreError as error:
+            raise Unavailable(f"The model store cannot be read: {error}.") from error
+
+    def _list(self) -> ModelsAnswer:
+        sound, broken, in_use = self._store.versions(), self._store.broken(), self._catalogues.model
+        refused = {name: str(error) for name, error in broken.items()}
+        if (refusal := self.refusal) is not None:
+            refused[refusal.version] = refusal.reason
+        active = next((info.version for info in sound if info.active), None)
+        created = {info.version: info.manifest.created for info in sound}
+        names = sorted({*created, *refused}, reverse=True)
+        entries = []
+        for name in names:
+            if in_use is not None and name == in_use.version:
+                status: ModelStatus = "in_use"
+            elif name in refused:
+                status = "refused"
+            else:
+                status = "loading" if name == active else "stored"
+            entries.append(
+                ModelEntry(
+                    version=name,
+                    status=status,
+                    created_at=created.get(name),
+                    refused_because=refused.get(name),
+                )
+            )
+        return ModelsAnswer(in_use=in_use.version if in_use else None, models=entries)
+
+    def in_use(self) -> ModelInUse:
+        """The model in use."""
+        return ModelInUse.of(self._catalogues.current().model)

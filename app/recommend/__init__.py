@@ -1,0 +1,1 @@
+"""Recommendations: what a cart should get next, and what can be said about a cart."""

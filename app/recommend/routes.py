@@ -1,0 +1,51 @@
+"""Routes of recommendations."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, Query
+
+from app.dependencies import CartIdPath, ServicesDep
+from app.errors import CartNotFound, ModelMissing, Overloaded, RedisAway
+from app.problems import declare
+from app.recommend.schemas import (
+    BatchAnswer,
+    BatchRequest,
+    InsightsAnswer,
+    Recommendations,
+    RecommendQuery,
+    RecommendRequest,
+)
+
+router = APIRouter(tags=["recommendations"])
+
+_PROBLEMS = declare(CartNotFound, ModelMissing, Overloaded, RedisAway)
+
+
+@router.get("/recommend", summary="Recommend next items", responses=_PROBLEMS)
+async def recommend(services: ServicesDep, query: Annotated[RecommendQuery, Query()]) -> Recommendations:
+    """What a cart (`cart_id`), a list (`items`) or an empty cart (neither) should get next.
+
+    Items of the cart are never recommended. When the model alone has fewer than k items to offer, `fallback`
+    says why.
+    """
+    return await services.recommender.recommend(query)
+
+
+@router.post("/recommend", summary="Recommend next items (JSON)", responses=_PROBLEMS)
+async def recommend_json(services: ServicesDep, request: RecommendRequest) -> Recommendations:
+    """The same as `GET /recommend`, with boosts and room for long lists."""
+    return await services.recommender.recommend(request)
+
+
+@router.post("/recommend/batch", summary="Recommend for many carts", responses=_PROBLEMS)
+async def recommend_batch(services: ServicesDep, request: BatchRequest) -> BatchAnswer:
+    """The same question for up to 256 carts at once; `took_ms` is the time of all of them."""
+    return await services.recommender.recommend_batch(request)
+
+
+@router.get("/carts/{cart_id}/insights", summary="Look into a cart", responses=_PROBLEMS)
+async def cart_insights(services: ServicesDep, cart_id: CartIdPath) -> InsightsAnswer:
+    """How complete and how coherent a cart is, and which of its items attract or replace each other."""
+    return await services.insights.of_cart(cart_id)

@@ -1,0 +1,110 @@
+"""Settings of the service: environment variables with the prefix TRIPOD_, and REDIS_URL."""
+
+from __future__ import annotations
+
+from typing import Literal
+from urllib.parse import urlsplit
+
+from pydantic import AliasChoices, Field, SecretStr, ValidationError, field_validator
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+
+class SettingsError(Exception):
+    """A setting cannot be used; the text is one sentence that names the variable."""
+
+
+class Settings(BaseSettings):
+    """Everything an operator can turn; each field's description is its documentation."""
+
+    model_config = SettingsConfigDict(env_prefix="TRIPOD_", frozen=True, populate_by_name=True)
+
+    store: str = Field(
+        default="model_store/artifacts",
+        min_length=1,
+        description="The model store: a folder or a URL such as s3://…",
+    )
+    redis_url: str | None = Field(
+        default=None,
+        validation_alias=AliasChoices("TRIPOD_REDIS_URL", "REDIS_URL"),
+        description="Where carts live: redis://, rediss:// or unix://. Unset: an embedded Valkey is started.",
+    )
+    host: str = Field(default="127.0.0.1", min_length=1, description="The address to listen on.")
+    port: int = Field(default=8000, ge=0, le=65535, description="The port to listen on; 0 takes a free one.")
+    workers: int = Field(default=1, ge=1, le=64, description="The number of server processes.")
+    threads: int = Field(default=2, ge=1, le=64, description="Threads for mathematics in each process.")
+    queue: int = Field(
+        default=64,
+        ge=0,
+        le=10_000,
+        description="Computations that may wait for a thread; more are answered 503.",
+    )
+    cart_ttl: int = Field(
+        default=604_800, ge=1, le=31_536_000, description="Seconds until an unused cart expires (7 days)."
+    )
+    cart_window: int = Field(
+        default=100,
+        ge=1,
+        le=500,
+        description="A recommendation considers this many of a cart's latest items.",
+    )
+    idempotency_ttl: int = Field(
+        default=86_400,
+        ge=1,
+        le=31_536_000,
+        description="Seconds for which an Idempotency-Key is remembered (a day).",
+    )
+    max_body_bytes: int = Field(
+        default=1_048_576, ge=1_024, le=1_073_741_824, description="A larger request body is answered 413."
+    )
+    poll_seconds: float = Field(
+        default=1.0,
+        ge=0.05,
+        le=60,
+        description="How often to look for a newly activated model and changed items.",
+    )
+    admin_key: SecretStr | None = Field(
+        default=None,
+        min_length=16,
+        description="If set, changing an item needs it in the header X-Admin-Key (16 characters or more).",
+    )
+    log_level: Literal["debug", "info", "warning", "error"] = Field(
+        default="info", description="The least severe event to log: debug, info, warning or error."
+    )
+
+    @field_validator("redis_url")
+    @classmethod
+    def _known_scheme(cls, url: str | None) -> str | None:
+        if url is not None and urlsplit(url).scheme not in ("redis", "rediss", "unix"):
+            raise ValueError("it must begin with redis://, rediss:// or unix://")
+        return url or None
+
+
+def load_settings() -> Settings:
+    """Read the environment; SettingsError says which variable is wrong and how."""
+    try:
+        return Settings()
+    except ValidationError as error:
+        raise SettingsError(_sentence(error)) from None
+
+
+def variable_name(field: str) -> str:
+    """The environment variable that sets a field."""
+    return "REDIS_URL" if field == "redis_url" else f"TRIPOD_{field.upper()}"
+
+
+def settings_table() -> str:
+    """All settings as a Markdown table, for the README."""
+    rows = ["| variable | default | meaning |", "|---|---|---|"]
+    for name, field in Settings.model_fields.items():
+        default = "unset" if field.default is None else f"`{field.default}`"
+        rows.append(f"| `{variable_name(name)}` | {default} | {field.description} |")
+    return "\n".join(rows)
+
+
+def _sentence(error: ValidationError) -> str:
+    first = error.errors(include_url=False)[0]
+    location = str(first["loc"][0])
+    name = location if location.isupper() else variable_name(location)
+    message = first["msg"].removeprefix("Value error, ")
+    shown = "" if "KEY" in name else f"={first['input']!r}"
+    return f"{name}{shown} cannot be used: {message[0].lower()}{message[1:]}."

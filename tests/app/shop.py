@@ -1,0 +1,76 @@
+"""A small shop with known relations, published as a model: the tests know what the right answers are."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+from model_store import Draft, Items, Knobs, ModelStore
+from ndpp import Kernel, Relevance
+
+GROUPS = 15
+KINDS = ("camera", "tripod", "compact", "film")  # camera and tripod complement, camera and compact replace
+CATEGORIES = ("Photo", "Accessories")
+
+
+def item_ids() -> list[str]:
+    return [f"{kind}-{group}" for group in range(GROUPS) for kind in KINDS]
+
+
+def planted_kernel(strength: float = 1.0) -> Kernel:
+    """camera-g and compact-g share a direction of V; camera-g and tripod-g are tied by C's block g."""
+    size = len(KINDS) * GROUPS
+    rng = np.random.default_rng(5)
+    V = 0.02 * rng.normal(size=(size, GROUPS))
+    B = np.zeros((size, 2 * GROUPS))
+    C = np.zeros((2 * GROUPS, 2 * GROUPS))
+    scale = 1 / np.sqrt(1 + np.arange(size))  # popular items first
+    for group in range(GROUPS):
+        camera, tripod, compact = (len(KINDS) * group + kind for kind in range(3))
+        V[camera, group] += scale[camera]
+        V[compact, group] += scale[compact]
+        B[camera, 2 * group] = scale[camera]
+        B[tripod, 2 * group + 1] = scale[tripod]
+        C[2 * group, 2 * group + 1], C[2 * group + 1, 2 * group] = strength, -strength
+    return Kernel.scalable(V.astype(np.float32), B.astype(np.float32), C, 0.5 * scale**2)
+
+
+def planted_relevance() -> Relevance:
+    """Who has the camera of a group also bought its film."""
+    size = len(KINDS) * GROUPS
+    cameras = np.arange(size) % len(KINDS) == 0
+    offsets = np.concatenate([[0], np.cumsum(cameras)]).astype(np.int64)
+    films = (np.flatnonzero(cameras) + 3).astype(np.int32)
+    return Relevance(offsets, films, np.full(len(films), 0.2, dtype=np.float32), floor=0.01)
+
+
+def draft(knobs: Knobs | None = None, strength: float = 1.0) -> Draft:
+    ids = item_ids()
+    items = Items(
+        ids=tuple(ids),
+        names=tuple(item_id.replace("-", " ").capitalize() for item_id in ids),
+        categories=tuple(CATEGORIES[row % 2] for row in range(len(ids))),
+        prices=tuple(None if row == 7 else 10.0 + row for row in range(len(ids))),
+        in_stock=tuple(row != 5 for row in range(len(ids))),  # tripod-1 is sold out
+        counts=tuple(1000 - row for row in range(len(ids))),
+    )
+    return Draft(
+        kernel=planted_kernel(strength),
+        kind="scalable",
+        items=items,
+        relevance=planted_relevance(),
+        knobs=knobs or Knobs(),
+        hyperparameters={},
+        metrics={"hit@10": 0.5},
+        data_fingerprint="planted",
+        seed=5,
+    )
+
+
+def publish(store: Path, *, knobs: Knobs | None = None, strength: float = 1.0, activate: bool = True) -> str:
+    models = ModelStore(store)
+    version = models.publish(draft(knobs, strength))
+    if activate:
+        models.activate(version)
+    return version
