@@ -2,7 +2,14 @@
 
 import typer
 
+from training.cli.check import check
+from training.cli.evaluate import evaluate
+from training.cli.fit import fit_command
+
 app = typer.Typer(no_args_is_help=True, pretty_exceptions_enable=False, add_completion=False, help=__doc__)
+app.command("check")(check)
+app.command("fit")(fit_command)
+app.command("evaluate")(evaluate)
 
 if __name__ == "__main__":
-    app()
+    app(prog_name="python -m training")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
@@ -38,6 +39,13 @@ class Baskets:
     def counts(self) -> NDArray[np.int64]:
         """The number of baskets that hold each item, (M,)."""
         return np.bincount(self.items, minlength=len(self.catalogue))
+
+    def fingerprint(self) -> str:
+        """A checksum of the content, whatever file format it came in."""
+        digest = hashlib.sha256("\n".join(self.catalogue).encode())
+        digest.update(np.ascontiguousarray(self.items).tobytes())
+        digest.update(np.ascontiguousarray(self.offsets).tobytes())
+        return digest.hexdigest()
 
     def select(self, chosen: NDArray[np.int64]) -> Baskets:
         """The baskets numbered in `chosen`, in that order, over the same catalogue."""

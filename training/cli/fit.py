@@ -1,0 +1,158 @@
+"""`python -m training fit`: learn a kernel from baskets and publish it."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from model_store import ModelStore
+from training.checkpoint import Checkpoint
+from training.cli.common import (
+    DEFAULT_STORE,
+    Columns,
+    Format,
+    ItemColumns,
+    MaxBasketSize,
+    MinItemCount,
+    Store,
+    clear_errors,
+    column_mapping,
+    console,
+    reading_rules,
+)
+from training.cli.progress import log_event, progress_reporter, stop_on_interrupt
+from training.fitting import FitResult, fit, resolve_options
+from training.item_table import ITEM_COLUMNS, describe_items, read_item_table
+from training.options import FitOptions, Init, KernelKind
+from training.publishing import Publication, publish
+from training.reading import read_baskets
+from training.splitting import split
+
+_INTERRUPTED = 130  # what a shell expects after Ctrl-C
+_DEFAULTS = FitOptions()
+
+
+@clear_errors()
+def fit_command(
+    baskets: Annotated[str, typer.Option(help="Baskets: a file, a folder or an fsspec URL.")],
+    items: Annotated[
+        str | None, typer.Option(help="The item table: item_id, name, category, price, in_stock.")
+    ] = None,
+    store: Store = DEFAULT_STORE,
+    kernel: Annotated[KernelKind, typer.Option(help="The form of the kernel.")] = _DEFAULTS.kernel,
+    rank: Annotated[int | None, typer.Option(help="Columns of V [default: from the data].")] = None,
+    skew_rank: Annotated[
+        int | None, typer.Option(help="Columns of B, even [default: from the data].")
+    ] = None,
+    diagonal: Annotated[
+        bool, typer.Option(help="Learn a diagonal beside the low-rank part.")
+    ] = _DEFAULTS.diagonal,
+    alpha: Annotated[float, typer.Option(help="Regularisation of V.")] = _DEFAULTS.alpha,
+    beta: Annotated[float, typer.Option(help="Regularisation of B.")] = _DEFAULTS.beta,
+    init: Annotated[
+        Init, typer.Option(help="Where to start: scaled by popularity, or as in the paper.")
+    ] = "scaled",
+    steps: Annotated[int, typer.Option(help="Steps of Adam at most.")] = _DEFAULTS.steps,
+    batch_size: Annotated[int, typer.Option(help="Baskets in a step.")] = _DEFAULTS.batch_size,
+    learning_rate: Annotated[
+        float, typer.Option(help="The peak of the one-cycle schedule.")
+    ] = _DEFAULTS.learning_rate,
+    patience: Annotated[
+        int, typer.Option(help="Stop after this many evaluations (each 25 steps) without a new best.")
+    ] = _DEFAULTS.patience,
+    half_life_days: Annotated[float | None, typer.Option(help="Baskets this much older count half.")] = None,
+    validation: Annotated[
+        int | None, typer.Option(help="Baskets that steer the fit [default: 300, or a tenth of small data].")
+    ] = None,
+    holdout: Annotated[int, typer.Option(help="Baskets kept aside to measure the result on.")] = 0,
+    seed: Annotated[int, typer.Option(help="The same seed gives the same split and the same kernel.")] = 0,
+    threads: Annotated[
+        int, typer.Option(help="CPU threads; one is fastest on a busy machine.")
+    ] = _DEFAULTS.threads,
+    max_basket_size: MaxBasketSize = 100,
+    min_item_count: MinItemCount = 1,
+    data_format: Format = None,
+    column: Columns = None,
+    items_column: ItemColumns = None,
+    activate: Annotated[bool, typer.Option(help="Make the new version the active one.")] = True,
+    resume: Annotated[
+        bool, typer.Option(help="Continue an interrupted fit of the same data and options.")
+    ] = False,
+    quiet: Annotated[bool, typer.Option(help="No progress bar, no summary.")] = False,
+    json_logs: Annotated[bool, typer.Option(help="Progress as JSON lines on stderr.")] = False,
+) -> None:
+    """Learn a kernel from baskets, publish it to the store, and print the new version's name last."""
+    options = FitOptions(
+        kernel=kernel,
+        rank=rank,
+        skew_rank=skew_rank,
+        diagonal=diagonal,
+        alpha=alpha,
+        beta=beta,
+        init=init,
+        steps=steps,
+        batch_size=batch_size,
+        learning_rate=learning_rate,
+        patience=patience,
+        half_life_days=half_life_days,
+        seed=seed,
+        threads=threads,
+    )
+    model_store = ModelStore(store)
+    data = read_baskets(baskets, reading_rules(max_basket_size, min_item_count, data_format, column))
+    table = None if items is None else read_item_table(items, column_mapping(items_column, ITEM_COLUMNS))
+    parts = split(data.baskets, validation=validation, holdout=holdout, seed=seed)
+    options = resolve_options(options, parts.train)
+
+    fingerprint = data.baskets.fingerprint()
+    checkpoint = Checkpoint.for_fit(_checkpoint_folder(), fingerprint, parts, options)
+    if not resume:
+        checkpoint.discard()
+    elif not checkpoint.exists():
+        console.print("nothing to resume for this data and these options: starting afresh")
+    with progress_reporter(quiet=quiet, json_logs=json_logs) as report, stop_on_interrupt() as should_stop:
+        result = fit(
+            parts.train,
+            parts.validation,
+            options,
+            callback=report,
+            should_stop=should_stop,
+            checkpoint=checkpoint,
+        )
+
+    publication = Publication(result, parts, describe_items(data.baskets, table), fingerprint)
+    version = publish(model_store, publication)
+    if activate and not result.interrupted:
+        model_store.activate(version)
+    if not result.interrupted:
+        checkpoint.discard()
+    _summarise(result, publication.metrics(), quiet=quiet, json_logs=json_logs)
+    typer.echo(version)
+    if result.interrupted:
+        console.print(
+            f"interrupted: {version} holds the best so far and is not active. Continue with --resume, or "
+            f"activate it with: python -m model_store --store {store} activate {version}",
+            soft_wrap=True,
+        )
+        raise typer.Exit(_INTERRUPTED)
+
+
+def _summarise(result: FitResult, metrics: dict[str, float], *, quiet: bool, json_logs: bool) -> None:
+    facts = {
+        "steps": result.steps_done,
+        "best_step": result.best_step,
+        "seconds": round(result.seconds, 1),
+        **metrics,
+    }
+    if json_logs:
+        log_event("fitted", **facts)
+    elif not quiet:
+        console.print(", ".join(f"{name.replace('_', ' ')} {value:,}" for name, value in facts.items()))
+
+
+def _checkpoint_folder() -> Path:
+    cache = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    return Path(cache) / "tripod" / "checkpoints"

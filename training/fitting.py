@@ -1,0 +1,96 @@
+"""The training loop: Adam on the regularised log-likelihood, best validation checkpoint kept."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+
+import torch
+
+from ndpp import Kernel
+from training.baskets import Baskets
+from training.checkpoint import Checkpoint
+from training.options import FitOptions, suggest_ranks
+from training.state import FitState
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """What a callback learns after every evaluation."""
+
+    step: int
+    steps: int
+    validation: float  # log-likelihood of the validation baskets now
+    best: float
+    seconds_left: float
+
+
+@dataclass(frozen=True, slots=True)
+class FitResult:
+    """The best kernel seen, and how it came about."""
+
+    kernel: Kernel
+    options: FitOptions  # with the ranks filled in
+    validation: float
+    best_step: int
+    steps_done: int
+    seconds: float
+    interrupted: bool
+    curve: list[tuple[int, float]] = field(default_factory=list)  # (step, validation log-likelihood)
+
+
+def resolve_options(options: FitOptions, train: Baskets) -> FitOptions:
+    """The options with every None replaced by what suits the data."""
+    rank, skew_rank = suggest_ranks(train)
+    options = replace(options, rank=options.rank or rank)
+    return replace(options, skew_rank=(options.skew_rank or skew_rank) if options.has_pairs else 0)
+
+
+def fit(
+    train: Baskets,
+    validation: Baskets,
+    options: FitOptions,
+    *,
+    callback: Callable[[Progress], None] | None = None,
+    should_stop: Callable[[], bool] = lambda: False,
+    checkpoint: Checkpoint | None = None,
+) -> FitResult:
+    """Learn a kernel from `train`; keep the one with the best log-likelihood of `validation`.
+
+    `should_stop` is asked before every step; a stopped fit still returns the best so far. With a checkpoint
+    the state is saved now and then and when stopped, and a saved state is continued, to the same kernel as if
+    there had been no interruption.
+    """
+    torch.set_num_threads(options.threads)
+    options = resolve_options(options, train)
+    state = FitState(train, validation, options)
+    if checkpoint is not None:
+        state.restore(checkpoint)
+    started, first_step = time.monotonic(), state.step
+    stopped = False
+    while True:
+        if state.is_evaluation_due():
+            state.evaluate()
+            if callback is not None:
+                pace = (time.monotonic() - started) / max(state.step - first_step, 1)
+                left = pace * (options.steps - state.step)
+                callback(Progress(state.step, options.steps, state.curve[-1][1], state.best, left))
+        if state.step == options.steps or state.is_exhausted():
+            break
+        stopped = should_stop()
+        if checkpoint is not None and (stopped or checkpoint.is_due()):
+            state.save(checkpoint)
+        if stopped:
+            break
+        state.advance()
+    return FitResult(
+        kernel=state.best_kernel(),
+        options=options,
+        validation=state.best,
+        best_step=state.best_step,
+        steps_done=state.step,
+        seconds=time.monotonic() - started,
+        interrupted=stopped,
+        curve=state.curve,
+    )

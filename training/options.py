@@ -1,0 +1,72 @@
+"""Everything that decides what a fit learns; saved whole with the model."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Literal
+
+from training.baskets import Baskets
+from training.errors import OptionError
+
+KernelKind = Literal["symmetric", "ndpp2019", "scalable", "tied"]
+Init = Literal["scaled", "paper"]
+
+_LARGEST_SKEW_RANK = 300
+_LARGEST_RANK = 50
+_TRAINING_BYTES = 2 * 2**30  # F, its gradient, two moments and the best copy must fit into this
+
+
+@dataclass(frozen=True, slots=True)
+class FitOptions:
+    """The options of one fit; ranks of None are chosen from the data by `with_ranks`."""
+
+    kernel: KernelKind = "scalable"
+    rank: int | None = None  # K, columns of V
+    skew_rank: int | None = None  # columns of B (for ndpp2019: of B and C together)
+    diagonal: bool = True
+    alpha: float = 0.1  # α, regularisation of V
+    beta: float = 0.1  # β, regularisation of B
+    init: Init = "scaled"
+    steps: int = 1000
+    batch_size: int = 400
+    learning_rate: float = 0.03
+    evaluate_every: int = 25
+    patience: int = 16  # evaluations without a new best before stopping early
+    half_life_days: float | None = None  # baskets of this age count half
+    seed: int = 0
+    threads: int = 1
+
+    def __post_init__(self) -> None:
+        for name in ("rank", "steps", "batch_size", "evaluate_every", "patience", "threads"):
+            value = getattr(self, name)
+            if value is not None and value < 1:
+                raise OptionError(f"--{name.replace('_', '-')} must be at least 1, not {value}")
+        for name in ("alpha", "beta"):
+            if not 0 <= getattr(self, name) < float("inf"):
+                raise OptionError(f"--{name} must be zero or more, not {getattr(self, name)}")
+        for name in ("learning_rate", "half_life_days"):
+            value = getattr(self, name)
+            if value is not None and not 0 < value < float("inf"):
+                raise OptionError(f"--{name.replace('_', '-')} must be above zero, not {value}")
+        if self.skew_rank is not None and self.has_pairs and (self.skew_rank < 2 or self.skew_rank % 2):
+            raise OptionError(
+                f"--skew-rank must be even and at least 2 (columns come in pairs), not {self.skew_rank}"
+            )
+
+    @property
+    def has_pairs(self) -> bool:
+        """Whether the kernel has skew columns of its own."""
+        return self.kernel in ("ndpp2019", "scalable")
+
+    def as_dict(self) -> dict[str, str | int | float | bool | None]:
+        """For the manifest."""
+        return asdict(self)
+
+
+def suggest_ranks(baskets: Baskets) -> tuple[int, int]:
+    """(rank, skew rank): as large as paid off on real data, within the catalogue and the memory budget."""
+    items = len(baskets.catalogue)
+    rank = max(2, min(_LARGEST_RANK, items // 2))
+    affordable = _TRAINING_BYTES // (5 * 4 * items) - rank
+    skew_rank = max(2, min(_LARGEST_SKEW_RANK, items, affordable))
+    return rank, skew_rank - skew_rank % 2

@@ -1,0 +1,183 @@
+"""Reading baskets: any source, the paper's rules for what counts, and an account of what was dropped."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from training.baskets import Baskets
+from training.errors import DataError
+from training.sources import Source, read_sources
+from training.tables import LINE, read_basket_lines, read_table
+
+
+@dataclass(frozen=True, slots=True)
+class ReadingRules:
+    """What counts as a basket; the defaults are the paper's."""
+
+    max_basket_size: int = 100
+    min_item_count: int = 1
+    format: str | None = None  # None: by the file's ending
+    columns: Mapping[str, str] = field(default_factory=dict)  # our names to the file's
+
+
+@dataclass(frozen=True, slots=True)
+class Dropped:
+    """What reading left out, and why."""
+
+    rows_without_quantity: int = 0  # quantity of zero or less
+    duplicate_rows: int = 0  # the same item again in one basket
+    oversize_baskets: int = 0  # more items than max_basket_size
+    rare_items: int = 0  # in fewer baskets than min_item_count
+    emptied_baskets: int = 0  # nothing left after the rules above
+
+    def as_dict(self) -> dict[str, int]:
+        """The counts by reason."""
+        return asdict(self)
+
+
+@dataclass(frozen=True, slots=True)
+class BasketData:
+    """Baskets as read from a source, and what was dropped on the way."""
+
+    baskets: Baskets
+    dropped: Dropped
+
+
+def read_baskets(location: str, rules: ReadingRules | None = None) -> BasketData:
+    """All baskets at `location` (a file, a folder or a URL), in the order in which they first appear."""
+    rules = rules or ReadingRules()
+    sources = read_sources(location, rules.format)
+    pairs = pl.concat(
+        [_pairs(source, rules.columns, number) for number, source in enumerate(sources)], how="diagonal"
+    )
+    if pairs.is_empty():
+        raise DataError("there is not a single basket with an item in it", location)
+    data = _apply_rules(pairs, rules)
+    if len(data.baskets) == 0:
+        raise DataError(f"no basket is left after the rules; dropped: {data.dropped.as_dict()}", location)
+    return data
+
+
+def _pairs(source: Source, columns: Mapping[str, str], number: int) -> pl.DataFrame:
+    """The rows of one source: basket (unique across sources of baskets a line), item, timestamp, quantity."""
+    if source.format == "lines":
+        frame = read_basket_lines(source)
+        # Line numbers repeat from file to file; basket ids of tables are the user's own and do not.
+        return frame.select(pl.format("{}:{}", pl.lit(number), "basket_id").alias("basket"), item="item_id")
+    frame = read_table(source, ("basket_id", "item_id"), ("timestamp", "quantity"), columns)
+    _refuse_missing(frame, source)
+    chosen = [pl.col("basket_id").alias("basket"), pl.col("item_id").alias("item")]
+    if "quantity" in frame.columns:
+        chosen.append(_numbers(frame, "quantity", source).alias("quantity"))
+    if "timestamp" in frame.columns:
+        chosen.append(_times(frame, source).alias("timestamp"))
+    return frame.select(chosen)
+
+
+def _refuse_missing(frame: pl.DataFrame, source: Source) -> None:
+    for name in ("basket_id", "item_id"):
+        missing = frame.filter(pl.col(name).is_null())
+        if len(missing):
+            raise DataError(f"the row has no {name}", source.name, missing[LINE][0])
+
+
+def _numbers(frame: pl.DataFrame, name: str, source: Source) -> pl.Expr:
+    numbers = frame[name].cast(pl.Float64, strict=False)
+    wrong = frame.filter(frame[name].is_not_null() & ~numbers.is_finite().fill_null(False))
+    if len(wrong):
+        raise DataError(f"the {name} '{wrong[name][0]}' is not a number", source.name, wrong[LINE][0])
+    return pl.lit(numbers)
+
+
+def _times(frame: pl.DataFrame, source: Source) -> pl.Expr:
+    column = frame["timestamp"]
+    if column.dtype.is_temporal():
+        return pl.lit(column.cast(pl.Datetime("us")))
+    times = column.str.to_datetime(time_unit="us", time_zone="UTC", strict=False).dt.replace_time_zone(None)
+    dates = column.str.to_date(strict=False).cast(pl.Datetime("us"))
+    seconds = pl.from_epoch(column.cast(pl.Float64, strict=False).cast(pl.Int64, strict=False), "s")
+    parsed = times.fill_null(dates).fill_null(seconds.cast(pl.Datetime("us")))
+    wrong = frame.filter(column.is_not_null() & parsed.is_null())
+    if len(wrong):
+        raise DataError(
+            f"the timestamp '{wrong['timestamp'][0]}' is neither ISO 8601 nor seconds since 1970",
+            source.name,
+            wrong[LINE][0],
+        )
+    return pl.lit(parsed)
+
+
+def _apply_rules(pairs: pl.DataFrame, rules: ReadingRules) -> BasketData:
+    read = len(pairs)
+    if "quantity" in pairs.columns:
+        pairs = pairs.filter(pl.col("quantity").fill_null(1) > 0)
+    # Numbers instead of texts: one pass codes them, and a sort of 64-bit keys finds the duplicates.
+    baskets, number = _coded(pairs["basket"])
+    ids, code = _coded(pairs["item"])
+    timestamps = _timestamps(pairs, number)
+    number, code = _sorted_unique(number, code, len(ids))
+    duplicates = len(pairs) - len(number)
+
+    sizes = np.bincount(number, minlength=len(baskets))
+    fits = (sizes <= rules.max_basket_size)[number]
+    number, code = number[fits], code[fits]
+
+    counts = np.bincount(code, minlength=len(ids))
+    items = pl.DataFrame({"item": ids, "count": counts, "code": np.arange(len(ids))})
+    kept_items = items.filter(pl.col("count") >= max(rules.min_item_count, 1))
+    kept_items = kept_items.sort(["count", "item"], descending=[True, False])
+    row_of = np.full(len(items), -1)
+    row_of[kept_items["code"].to_numpy()] = np.arange(len(kept_items))
+    rows = row_of[code]
+    number, rows = _sorted_unique(number[rows >= 0], rows[rows >= 0], max(len(kept_items), 1))
+
+    oversize = int((sizes > rules.max_basket_size).sum())
+    kept_baskets = np.unique(number)
+    dropped = Dropped(
+        rows_without_quantity=read - len(pairs),
+        duplicate_rows=duplicates,
+        oversize_baskets=oversize,
+        rare_items=int(((counts > 0) & (counts < rules.min_item_count)).sum()),
+        emptied_baskets=len(baskets) - oversize - len(kept_baskets),
+    )
+    return BasketData(
+        Baskets(
+            catalogue=tuple(kept_items["item"].to_list()),
+            items=rows.astype(np.int32),
+            offsets=np.append(np.flatnonzero(np.diff(number, prepend=-1)), len(number)).astype(np.int64),
+            timestamps=None if timestamps is None else timestamps[kept_baskets],
+        ),
+        dropped,
+    )
+
+
+def _coded(texts: pl.Series) -> tuple[pl.Series, NDArray[np.int64]]:
+    """The distinct texts in order of appearance, and for each text its position among them."""
+    run = texts.rle_id().to_numpy()  # rows of one basket mostly stand together: look each run up only once
+    heads = texts.gather(np.flatnonzero(np.diff(run.astype(np.int64), prepend=-1)))
+    distinct = heads.unique(maintain_order=True)
+    numbers = pl.DataFrame({"text": distinct, "number": np.arange(len(distinct))})
+    found = heads.alias("text").to_frame().join(numbers, on="text", how="left", maintain_order="left")
+    return distinct, found["number"].to_numpy()[run]
+
+
+def _sorted_unique(
+    number: NDArray[np.int64], code: NDArray[np.int64], codes: int
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """The distinct (number, code) pairs, in order."""
+    keys = np.sort(number * codes + code)
+    keys = keys[np.diff(keys, prepend=-1) > 0]
+    return keys // codes, keys % codes
+
+
+def _timestamps(pairs: pl.DataFrame, number: NDArray[np.int64]) -> NDArray[np.datetime64] | None:
+    """When each basket was bought: the latest of its rows; None unless every row has a time."""
+    if "timestamp" not in pairs.columns or pairs["timestamp"].has_nulls():
+        return None
+    latest = pairs.select("timestamp", number=number).group_by("number").max().sort("number")
+    return latest["timestamp"].to_numpy().astype("datetime64[us]")

@@ -1,0 +1,42 @@
+"""Which baskets are learned from, which steer the learning, and which only measure the result."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from training.baskets import Baskets
+from training.errors import OptionError
+
+
+class Split(NamedTuple):
+    """Three disjoint parts of the baskets."""
+
+    train: Baskets
+    validation: Baskets
+    test: Baskets
+
+
+_USUAL_VALIDATION = 300  # the paper's
+
+
+def split(baskets: Baskets, *, validation: int | None = None, holdout: int = 0, seed: int = 0) -> Split:
+    """A random split: `validation` and `holdout` baskets are taken out, the rest is for learning.
+
+    By default 300 baskets validate, or a tenth where that is less.
+    """
+    if validation is None:
+        validation = max(1, min(_USUAL_VALIDATION, len(baskets) // 10))
+    if validation < 1 or holdout < 0:
+        raise OptionError("--validation must be at least 1 and --holdout at least 0")
+    if validation + holdout >= len(baskets):
+        raise OptionError(
+            f"{len(baskets)} baskets are too few for --validation {validation} and --holdout {holdout}"
+        )
+    order = np.random.default_rng(seed).permutation(len(baskets))
+    return Split(
+        train=baskets.select(order[validation + holdout :]),
+        validation=baskets.select(order[:validation]),
+        test=baskets.select(order[validation : validation + holdout]),
+    )

@@ -1,0 +1,142 @@
+"""Files into tables: any format becomes one polars frame of text columns, with the line of each row."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Mapping, Sequence
+
+import polars as pl
+
+from training.errors import DataError
+from training.sources import Source
+
+LINE = "__line"
+
+
+def read_table(
+    source: Source, required: Sequence[str], optional: Sequence[str], columns: Mapping[str, str]
+) -> pl.DataFrame:
+    """The required and the available optional columns of a table as text, under our names, plus `LINE`.
+
+    `columns` maps our names to the file's; blank rows are dropped, a blank cell is null.
+    """
+    wanted = {name: columns.get(name, name) for name in (*required, *optional)}
+    frame = _READERS[source.format](source, list(wanted.values()))
+    present = {name: theirs for name, theirs in wanted.items() if theirs in frame.columns}
+    for name in (*required, *(name for name in optional if name in columns)):
+        if name not in present:
+            columns_there = ", ".join(frame.columns) or "none"
+            raise DataError(
+                f"there is no column '{wanted[name]}' (the columns are: {columns_there}); "
+                f"name it with --column {name}=…",
+                source.name,
+                1 if source.format == "csv" else None,
+            )
+    frame = frame.with_row_index(LINE, offset=2 if source.format == "csv" else 1)
+    frame = frame.select(LINE, *(pl.col(theirs).alias(name) for name, theirs in present.items()))
+    text = [
+        pl.col(name).str.strip_chars().replace("", None)
+        for name, dtype in frame.schema.items()
+        if dtype == pl.String
+    ]
+    frame = frame.with_columns(text)
+    return frame.filter(~pl.all_horizontal(pl.exclude(LINE).is_null()))
+
+
+def read_basket_lines(source: Source) -> pl.DataFrame:
+    """One basket a line, ids separated by blanks or commas: columns basket_id (the line), item_id, `LINE`."""
+    text = source.content.decode("utf-8-sig")
+    lines = pl.Series(text.splitlines(), dtype=pl.String)
+    frame = pl.DataFrame(
+        {LINE: pl.int_range(1, len(lines) + 1, dtype=pl.UInt32, eager=True), "item_id": lines}
+    )
+    frame = frame.with_columns(pl.col("item_id").str.extract_all(r"[^\s,]+")).explode("item_id")
+    frame = frame.filter(pl.col("item_id").is_not_null())
+    return frame.select(LINE, pl.col(LINE).alias("basket_id"), "item_id")
+
+
+def _read_csv(source: Source, _: list[str]) -> pl.DataFrame:
+    try:
+        return pl.read_csv(source.content, infer_schema=False)
+    except pl.exceptions.PolarsError as error:
+        raise _first_bad_csv_line(source) or DataError(
+            f"the CSV cannot be read ({error})", source.name
+        ) from error
+
+
+def _first_bad_csv_line(source: Source) -> DataError | None:
+    """polars does not say which line is at fault; the slow reader, used only after a failure, does."""
+    reader = csv.reader(io.StringIO(source.content.decode("utf-8-sig"), newline=""), strict=True)
+    try:
+        width = len(next(reader))
+        for row in reader:
+            if len(row) > width:
+                message = f"{len(row)} fields, but the header has {width}"
+                return DataError(message, source.name, reader.line_num)
+    except csv.Error as error:
+        return DataError(f"the line cannot be read as CSV ({error})", source.name, reader.line_num)
+    return None
+
+
+def _read_json_lines(source: Source, wanted: list[str]) -> pl.DataFrame:
+    try:
+        frame = pl.read_ndjson(
+            io.BytesIO(source.content),
+            schema_overrides=dict.fromkeys(wanted, pl.String),
+            infer_schema_length=None,
+        )
+    except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
+        raise _first_bad_json_line(source, wanted) or DataError(
+            f"not JSON Lines ({error})", source.name
+        ) from error
+    # The override adds columns that no line has; they must count as missing.
+    return frame.select(
+        name for name in frame.columns if name not in wanted or frame[name].is_not_null().any()
+    )
+
+
+def _first_bad_json_line(source: Source, wanted: list[str]) -> DataError | None:
+    for number, line in enumerate(source.content.decode("utf-8-sig").splitlines(), start=1):
+        if not line.strip():
+            continue
+        try:
+            record = json.loads(line)
+        except json.JSONDecodeError as error:
+            return DataError(f"the line is not JSON ({error.msg})", source.name, number)
+        if not isinstance(record, dict):
+            return DataError("the line is not a JSON object", source.name, number)
+        for name in wanted:
+            if isinstance(record.get(name), (dict, list)):
+                return DataError(f"'{name}' must be a text or a number", source.name, number)
+    return None
+
+
+def _read_parquet(source: Source, wanted: list[str]) -> pl.DataFrame:
+    try:
+        frame = pl.read_parquet(io.BytesIO(source.content))
+        return frame.with_columns(
+            pl.col(name).cast(pl.String)
+            for name in wanted
+            if name in frame.columns and _is_plain(frame[name])
+        )
+    except pl.exceptions.PolarsError as error:
+        raise DataError(f"this is not a readable Parquet file ({error})", source.name) from error
+
+
+def _is_plain(column: pl.Series) -> bool:
+    """Dates keep their type: they are read as dates, not through their text."""
+    return not column.dtype.is_temporal()
+
+
+def _read_lines_as_table(source: Source, _: list[str]) -> pl.DataFrame:
+    raise DataError("a table must be CSV, Parquet or JSON Lines; is --format missing?", source.name)
+
+
+_READERS = {
+    "csv": _read_csv,
+    "jsonl": _read_json_lines,
+    "parquet": _read_parquet,
+    "lines": _read_lines_as_table,
+}
