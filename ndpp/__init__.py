@@ -1,14 +1,26 @@
 """The mathematics of nonsymmetric determinantal point processes: NumPy only, no I/O."""
 
 from ndpp.batch import ConditionalBatch, condition_many
+from ndpp.bundles import (
+    Bundle,
+    map_exact,
+    map_greedy,
+    map_local_search,
+    map_mcmc,
+    map_stochastic_greedy,
+    sample_k,
+)
 from ndpp.conditional import Conditional, condition
 from ndpp.kernel import Kernel
 from ndpp.relations import lift, lifts
 from ndpp.relevance import Relevance
+from ndpp.sampling import sample
+from ndpp.scan import Ranking
 from ndpp.tilt import Tilt
-from ndpp.topk import Ranking, top_k
+from ndpp.topk import top_k
 
 __all__ = [
+    "Bundle",
     "Conditional",
     "ConditionalBatch",
     "Kernel",
@@ -19,5 +31,12 @@ __all__ = [
     "condition_many",
     "lift",
     "lifts",
+    "map_exact",
+    "map_greedy",
+    "map_local_search",
+    "map_mcmc",
+    "map_stochastic_greedy",
+    "sample",
+    "sample_k",
     "top_k",
 ]

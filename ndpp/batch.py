@@ -11,8 +11,9 @@ from numpy.typing import ArrayLike
 
 from ndpp.conditional import Conditional, condition
 from ndpp.kernel import FloatArray, Kernel
+from ndpp.scan import Ranking
 from ndpp.tilt import Tilt
-from ndpp.topk import Ranking, top_k
+from ndpp.topk import top_k
 
 
 @dataclass(frozen=True, eq=False)

@@ -44,7 +44,7 @@ class Conditional:
     @cached_property
     def form(self) -> GainForm:
         """How gains are computed from rows of F."""
-        return GainForm.of_cart(self.kernel, self.left, self.right)
+        return GainForm(self.kernel, self.left, self.right)
 
     @cached_property
     def _all_raw_gains(self) -> Vector:
@@ -53,18 +53,12 @@ class Conditional:
     def gains(self, rows: ArrayLike | None = None) -> Vector:
         """Δ_i = det(L_{Y+i}) / det(L_Y) of `rows` (default: all), never negative, 0 for rows in the cart."""
         if rows is None:
-            return self._cleaned(self._all_raw_gains, slice(None))
-        index = check_rows(rows, self.kernel.size, "row")
-        return self._cleaned(self.form.exact(index), index)
-
-    def _cleaned(self, raw: Vector, rows: slice | Indices) -> Vector:
-        noise = self.form.rounding(rows, np.dtype(np.float64))
-        gains: Vector = np.where(raw > noise, raw, 0.0)
-        if isinstance(rows, slice):
+            raw = self._all_raw_gains
+            gains = np.where(raw > self.form.rounding(slice(None), np.dtype(np.float64)), raw, 0.0)
             gains[self.cart] = 0.0
-        else:
-            gains[np.isin(rows, self.cart)] = 0.0
-        return gains
+            return gains
+        index = check_rows(rows, self.kernel.size, "row")
+        return np.where(np.isin(index, self.cart), 0.0, self.form.gains(index))
 
     def total(self, tilt: Tilt | None = None) -> float:
         """Σ τ_j² Δ_j over the items not in the cart.

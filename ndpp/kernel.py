@@ -87,6 +87,12 @@ class Kernel:
         return norms
 
     @cached_property
+    def block_peaks(self) -> tuple[Vector, Vector]:
+        """The highest L_ii and the highest ‖f_i‖² in each block."""
+        starts = np.arange(0, self.size, BLOCK)
+        return np.maximum.reduceat(self.weights, starts), np.maximum.reduceat(self.squared_norms, starts)
+
+    @cached_property
     def core_norm(self) -> float:
         """The spectral norm of X: |L_ij| ≤ core_norm ‖f_i‖ ‖f_j‖ off the diagonal."""
         return float(np.linalg.norm(self.core, 2)) if self.rank else 0.0

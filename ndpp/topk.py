@@ -1,35 +1,23 @@
-"""Exact top-k by a bounded scan: stop as soon as no remaining item can reach the k-th best."""
+"""The next item: exact top-k of a conditioned cart."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
-import numpy as np
-
 from ndpp.conditional import Conditional
-from ndpp.kernel import Indices, Vector
+from ndpp.scan import Ranking, Scoring, best_rows
 from ndpp.tilt import Tilt
 
 
-@dataclass(frozen=True, eq=False)
-class Ranking:
-    """Rows from best to worst with their scores τ_i² Δ_i; ties go to the lower (more popular) row."""
-
-    rows: Indices
-    scores: Vector
-
-
-def rank(rows: Indices, scores: Vector, k: int) -> Ranking:
-    """The k best of the given rows, best first."""
-    order = np.lexsort((rows, -scores))[:k]
-    return Ranking(rows[order], scores[order])
-
-
 def top_k(state: Conditional, k: int, tilt: Tilt | None = None) -> Ranking:
-    """The k items with the highest tilted gain. Rows in the cart or with τ² = 0 never appear."""
+    """The k items with the highest tilted gain. Rows in the cart or with τ² = 0 never appear.
+
+    The scan runs in the precision of F, the finalists are scored again in float64.
+    """
     tilt = tilt or Tilt()
     tilt.check(state.kernel.size)
-    allowed = tilt.dense(state.kernel.size) > 0
-    allowed[state.cart] = False
-    rows = np.flatnonzero(allowed)
-    return rank(rows, tilt.at(rows) * state.gains(rows), k)
+    return best_rows(gain_scoring(state), k, tilt, state.cart)
+
+
+def gain_scoring(state: Conditional) -> Scoring:
+    """Gains as the bounded scan wants them: Δ_i ≤ L_ii + growth · ‖f_i‖²."""
+    form = state.form
+    return Scoring(state.kernel, form.scan, form.rounding, state.gains, (1.0, form.growth))

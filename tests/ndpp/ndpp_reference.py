@@ -90,3 +90,13 @@ def random_tilt(rng: np.random.Generator, size: int) -> Tilt:
     base = rng.uniform(0.2, 2, size) if rng.random() < 0.5 else None
     rows = rng.integers(0, size, rng.integers(0, 4))
     return Tilt(base, rows, rng.choice([0.0, 0.5, 3.0], len(rows)))
+
+
+def dense_conditional(kernel: Kernel, cart: list[int], tilt: Tilt, decoupling: float) -> np.ndarray:
+    """The tilted kernel given the cart over the whole catalogue, (M, M)."""
+    L = full_matrix(kernel)
+    block = L[np.ix_(cart, cart)]
+    block = (1 - decoupling) * block + decoupling * np.diag(np.diag(block))
+    tau = np.sqrt(tilt.dense(kernel.size))
+    tau[cart] = 0
+    return np.outer(tau, tau) * (L - L[:, cart] @ np.linalg.inv(block) @ L[cart, :])

@@ -1,0 +1,112 @@
+"""The swap chain over sets of k items: MAP by sampling, and k-NDPP sampling."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ndpp.bundles.greedy import greedy_items
+from ndpp.bundles.problem import Bundle, Choice, Problem
+from ndpp.kernel import Indices, Kernel
+from ndpp.tilt import Tilt
+
+_STARTS = 20  # random sets tried before the chain starts from greedy's set
+
+
+def map_mcmc(
+    kernel: Kernel,
+    k: int,
+    *,
+    rng: np.random.Generator,
+    cart: ArrayLike = (),
+    tilt: Tilt | None = None,
+    decoupling: float = 0.0,
+    steps: int | None = None,
+) -> Bundle:
+    """The most probable set the swap chain visits; ⌊3M/R⌋ steps unless told, as in the paper."""
+    problem = Problem.of(kernel, k, cart, tilt, decoupling)
+    count = 3 * kernel.size // max(kernel.rank, 1) if steps is None else steps
+    best, best_log_det = None, -np.inf
+    for items, log_det in _chain(problem, rng, count):
+        if best is None or log_det > best_log_det:
+            best, best_log_det = items.copy(), log_det
+    return problem.bundle([] if best is None else best.tolist())
+
+
+def sample_k(
+    kernel: Kernel,
+    k: int,
+    rng: np.random.Generator,
+    *,
+    cart: ArrayLike = (),
+    tilt: Tilt | None = None,
+    decoupling: float = 0.0,
+    steps: int | None = None,
+) -> Indices:
+    """A random set of k items with probability ∝ its determinant (approximately), ascending.
+
+    Unless told, the chain takes M k log(10k) steps, enough for symmetric kernels (Li et al. 2016).
+    """
+    problem = Problem.of(kernel, k, cart, tilt, decoupling)
+    count = math.ceil(problem.available * k * math.log(10 * max(k, 1))) if steps is None else steps
+    last = np.empty(0, dtype=np.intp)
+    for items, _ in _chain(problem, rng, count):
+        last = items
+    return np.sort(last)
+
+
+def _chain(problem: Problem, rng: np.random.Generator, steps: int) -> Iterator[tuple[Indices, float]]:
+    """The sets visited, each with its log-det relative to the first.
+
+    A step picks i in the set and j anywhere, and swaps them with probability
+    det(K_{S−i+j}) / (det(K_{S−i+j}) + det(K_S)).
+    """
+    items = _start(problem, rng)
+    if not len(items):
+        return
+    choice, log_det = Choice.of(problem, items.tolist()), 0.0
+    tilt = problem.tilt.at(problem.candidates)
+    yield items, log_det
+    for position, drawn, chance in zip(
+        rng.integers(0, len(items), steps),
+        rng.integers(0, problem.available, steps),
+        rng.random(steps),
+        strict=True,
+    ):
+        row = int(problem.candidates[drawn])
+        if row not in items:
+            own = problem.tilt.at(items[position : position + 1])[0]
+            ratio = _swap_ratio(problem, choice, int(position), row) * tilt[drawn] / own
+            if ratio > 0 and chance < ratio / (1 + ratio):
+                swapped = items.copy()
+                swapped[position] = row
+                solved = Choice.of(problem, swapped.tolist())
+                if len(solved.rows) == len(items):
+                    items, choice, log_det = swapped, solved, log_det + math.log(ratio)
+        yield items, log_det
+
+
+def _start(problem: Problem, rng: np.random.Generator) -> Indices:
+    """A random set with a determinant, else greedy's."""
+    size = min(problem.k, problem.available)
+    for _ in range(_STARTS):
+        items = rng.choice(problem.candidates, size, replace=False)
+        if len(problem.bundle(items.tolist()).items) == size:
+            return items.astype(np.intp)
+    return np.array(greedy_items(problem), dtype=np.intp)
+
+
+def _swap_ratio(problem: Problem, choice: Choice, position: int, row: int) -> float:
+    """det(K_{S−i+j}) / det(K_S) for one swap; see `Swaps`."""
+    kernel, state = problem.kernel, problem.state
+    factor = kernel.factors[row].astype(np.float64)
+    forward = factor @ choice.left  # K_jS G
+    backward = choice.right @ factor  # K_Sj
+    own = kernel.weights[row] - float((factor @ state.left) @ (state.right @ factor))
+    gain = own - float(forward @ backward)
+    return float(
+        choice.inverse[position, position] * gain + forward[position] * (choice.inverse[position] @ backward)
+    )

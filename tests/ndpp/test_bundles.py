@@ -1,0 +1,150 @@
+"""MAP methods against dense determinants."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+from functools import partial
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from ndpp_reference import KINDS, dense_conditional, kernels, make_kernel, random_tilt
+
+from ndpp import (
+    Bundle,
+    Kernel,
+    Tilt,
+    map_exact,
+    map_greedy,
+    map_local_search,
+    map_mcmc,
+    map_stochastic_greedy,
+)
+
+Method = Callable[..., Bundle]
+METHODS: dict[str, Callable[[], Method]] = {
+    "greedy": lambda: map_greedy,
+    "local_search": lambda: map_local_search,
+    "stochastic": lambda: partial(map_stochastic_greedy, rng=np.random.default_rng(0)),
+    "mcmc": lambda: partial(map_mcmc, rng=np.random.default_rng(0), steps=200),
+    "exact": lambda: map_exact,
+}
+
+
+def det(K: np.ndarray, items: object) -> float:
+    rows = list(items)  # type: ignore[call-overload]
+    return float(np.linalg.det(K[np.ix_(rows, rows)]))
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("omega", [0.0, 0.9])
+def test_every_method_keeps_the_contract(method: str, kind: str, omega: float) -> None:
+    rng = np.random.default_rng(3)
+    kernel = make_kernel(rng, 12, kind, rank=6, diagonal=True)
+    cart, tilt = [4, 7], Tilt(rng.uniform(0.5, 2, 12)) * Tilt.excluding([0, 4]) * Tilt.boosting([3], 1.5)
+    bundle = METHODS[method]()(kernel, 4, cart=cart, tilt=tilt, decoupling=omega)
+    K = dense_conditional(kernel, cart, tilt, omega)
+    assert len(set(bundle.items)) == 4
+    assert not set(bundle.items) & {0, 4, 7}
+    assert bundle.available == 9
+    assert bundle.log_det == pytest.approx(np.log(det(K, bundle.items)))
+    minors = [det(K, bundle.items[:size]) for size in range(5)]
+    np.testing.assert_allclose(bundle.gains, np.array(minors[1:]) / minors[:-1], rtol=1e-6)
+
+
+@pytest.mark.parametrize("method", METHODS)
+@given(kernels(8), st.integers(0, 10), st.integers(0, 1000))
+def test_odd_kernels_and_sizes_never_break_a_method(method: str, kernel: Kernel, k: int, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    tilt = random_tilt(rng, kernel.size)
+    cart = [int(row) for row in rng.integers(0, kernel.size, rng.integers(0, 3))]
+    bundle = METHODS[method]()(kernel, k, cart=cart, tilt=tilt)
+    candidates = set(np.flatnonzero(tilt.dense(kernel.size) > 0)) - set(cart)
+    assert set(bundle.items) <= candidates
+    assert len(set(bundle.items)) == len(bundle.items) == len(bundle.gains) <= k
+    assert bundle.available == len(candidates)
+    assert np.isfinite(bundle.log_det)
+    assert np.isfinite(bundle.gains).all()
+    assert (bundle.gains > 0).all()
+
+
+@given(kernels(8), st.integers(1, 4))
+def test_greedy_is_algorithm_1(kernel: Kernel, k: int) -> None:
+    K = kernel.submatrix(np.arange(kernel.size))
+    bundle = map_greedy(kernel, k)
+    chosen: list[int] = []
+    for row, gain in zip(bundle.items, bundle.gains, strict=True):
+        minors = {i: det(K, [*chosen, i]) for i in set(range(kernel.size)) - set(chosen)}
+        best = max(minors.values())
+        assert minors[row] >= best * (1 - 1e-6)
+        assert gain == pytest.approx(best / det(K, chosen), rel=1e-5)
+        chosen.append(int(row))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("seed", range(4))
+def test_local_search_ends_where_no_swap_improves(kind: str, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    kernel = make_kernel(rng, 25, kind, rank=7, diagonal=bool(seed % 2))
+    tilt, cart = random_tilt(rng, 25), [int(row) for row in rng.integers(0, 25, seed)]
+    K = dense_conditional(kernel, list(dict.fromkeys(cart)), tilt, 0.0)
+    greedy = map_greedy(kernel, 4, cart=cart, tilt=tilt)
+    bundle = map_local_search(kernel, 4, cart=cart, tilt=tilt)
+    assert bundle.log_det >= greedy.log_det - 1e-12
+    reached = det(K, bundle.items)
+    for position, row in itertools.product(range(4), set(range(25)) - set(bundle.items)):
+        swapped = [*bundle.items[:position], row, *bundle.items[position + 1 :]]
+        assert det(K, swapped) <= reached * (1 + 1e-6)
+
+
+def test_local_search_repairs_greedy() -> None:
+    """The heaviest item is the diagonal of a square: greedy takes it, the best pair are the two sides."""
+    kernel = Kernel.symmetric(np.array([[1.0, 1.0], [1.3, 0.0], [0.0, 1.3]]))
+    assert set(map_greedy(kernel, 2).items) == {0, 1}
+    assert set(map_local_search(kernel, 2).items) == {1, 2}
+    assert set(map_exact(kernel, 2).items) == {1, 2}
+
+
+def test_exact_is_the_best_of_all_sets() -> None:
+    kernel = make_kernel(np.random.default_rng(5), 9, "scalable", rank=4)
+    K = kernel.submatrix(np.arange(9))
+    best = max(itertools.combinations(range(9), 3), key=lambda s: det(K, s))
+    assert tuple(map_exact(kernel, 3).items) == best
+
+
+def test_exact_refuses_too_much_work_clearly() -> None:
+    kernel = make_kernel(np.random.default_rng(5), 100, "tied")
+    with pytest.raises(ValueError, match=r"would compare 75,287,520 sets.*use map_local_search"):
+        map_exact(kernel, 5)
+
+
+def test_a_negative_size_is_refused() -> None:
+    with pytest.raises(ValueError, match="size of at least 0"):
+        map_greedy(Kernel.symmetric(np.eye(2)), -1)
+
+
+@pytest.mark.parametrize("k", [2, 3, 4])
+def test_pairs_seed_greedy_where_no_single_item_has_a_gain(k: int) -> None:
+    rng = np.random.default_rng(0)
+    D = rng.normal(size=(6, 6))
+    kernel = Kernel.scalable(np.zeros((9, 1)), rng.normal(size=(9, 6)), D - D.T)
+    K = kernel.submatrix(np.arange(9))
+    bundle = map_greedy(kernel, k)
+    assert len(bundle.items) == k - k % 2  # odd sets have no determinant
+    best = max(itertools.combinations(range(9), 2), key=lambda s: det(K, s))
+    assert set(bundle.items[:2]) == set(best)
+    assert bundle.log_det == pytest.approx(np.log(det(K, bundle.items)))
+    assert np.prod(bundle.gains) == pytest.approx(det(K, bundle.items))
+    assert map_local_search(kernel, k).log_det >= bundle.log_det - 1e-12
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_without_candidates_a_bundle_is_empty(method: str) -> None:
+    kernel = make_kernel(np.random.default_rng(5), 3, "tied")
+    bundle = METHODS[method]()(kernel, 2, tilt=Tilt.excluding([0, 1, 2]))
+    assert len(bundle.items) == 0
+    assert bundle.available == 0
+    assert bundle.log_det == 0
