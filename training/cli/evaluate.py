@@ -1,0 +1,225 @@
+"""`python -m training evaluate`: how good is a model, and against what?"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from model_store import Knobs, ModelStore, StoredModel
+from training.baskets import Baskets
+from training.cli.common import (
+    DEFAULT_STORE,
+    Columns,
+    Format,
+    MaxBasketSize,
+    MinItemCount,
+    Store,
+    clear_errors,
+    console,
+    reading_rules,
+)
+from training.errors import OptionError
+from training.evaluation.assess import Assessment, Questions, assess, questions_from
+from training.evaluation.metrics import RANK_METRICS, SET_METRICS
+from training.evaluation.page import LABELS, NAMES
+from training.evaluation.queries import Protocol, read_queries, translate
+from training.evaluation.report import CurvePoint, ReportData, write_report
+from training.evaluation.scoring import Evaluation, Metrics
+from training.evaluation.tripod import TripodModel
+from training.reading import read_baskets
+from training.splitting import split
+
+_USUAL_HOLDOUT = 2000  # the paper's
+_ITS_OWN = "the model's own"
+
+
+@clear_errors()
+def evaluate(
+    *,
+    model: Annotated[str | None, typer.Option(help="The version.", show_default="the active one")] = None,
+    store: Store = DEFAULT_STORE,
+    baskets: Annotated[str | None, typer.Option(help="Baskets: a file, a folder or an fsspec URL.")] = None,
+    queries: Annotated[
+        Path | None,
+        typer.Option(
+            help="Ask these instead of a split: JSON lines of a cart (list of ids) and a target (id)."
+        ),
+    ] = None,
+    seed: Annotated[int | None, typer.Option(help="Of the split.", show_default=_ITS_OWN)] = None,
+    holdout: Annotated[int | None, typer.Option(help="Test baskets.", show_default=_ITS_OWN)] = None,
+    validation: Annotated[int | None, typer.Option(help="Validation baskets.", show_default=_ITS_OWN)] = None,
+    decoupling: Annotated[float | None, typer.Option(min=0, max=1, help="ω.", show_default=_ITS_OWN)] = None,
+    relevance: Annotated[float | None, typer.Option(min=0, help="β.", show_default=_ITS_OWN)] = None,
+    popularity: Annotated[float | None, typer.Option(help="γ.", show_default=_ITS_OWN)] = None,
+    protocol: Annotated[Protocol, typer.Option(help="Which item is held out.")] = Protocol.PAPER,
+    baselines: Annotated[bool, typer.Option(help="Compare with the baselines.")] = True,
+    json_out: Annotated[Path | None, typer.Option("--json", help="Write the figures here.")] = None,
+    report: Annotated[Path | None, typer.Option(help="Write report.html and report.json here.")] = None,
+    max_basket_size: MaxBasketSize = 100,
+    min_item_count: MinItemCount = 1,
+    data_format: Format = None,
+    column: Columns = None,
+) -> None:
+    """Measure a model on held-out baskets or on given queries, side by side with simple baselines."""
+    if baskets is None and queries is None:
+        raise OptionError("there is nothing to evaluate on: give --baskets FILE, or --queries FILE.jsonl")
+    stored = ModelStore(store).open(model)
+    given = {"decoupling": decoupling, "relevance": relevance, "popularity": popularity}
+    knobs = replace(stored.manifest.knobs, **{name: k for name, k in given.items() if k is not None})
+    notes: list[str] = []
+    data = None
+    if baskets is not None:
+        rules = reading_rules(max_basket_size, min_item_count, data_format, column)
+        data = read_baskets(baskets, rules).baskets
+    if queries is not None:
+        rows = {item: row for row, item in enumerate(stored.items.ids)}
+        asked = read_queries(queries, rows)
+        questions = Questions(asked, asked.sets, protocol, seed or 0)
+        train = None if data is None else translate(data, stored.items.ids)
+    else:
+        assert data is not None
+        wanted = {"seed": seed, "holdout": holdout, "validation": validation}
+        questions, train = _split_questions(data, stored, wanted, protocol, notes)
+    for note in notes:
+        console.print(f"[bold yellow]warning:[/] {note}", soft_wrap=True)
+
+    tripod = TripodModel(
+        stored.kernel,
+        stored.relevance,
+        decoupling=knobs.decoupling,
+        relevance=knobs.relevance,
+        popularity=knobs.popularity,
+    )
+    with console.status("reading") as status:
+        found = assess(tripod, _names(stored), questions, train, baselines=baselines, progress=status.update)
+    _print(found.evaluation, stored.version, knobs)
+    if json_out is not None:
+        json_out.write_text(json.dumps(found.evaluation.as_json(), indent=2) + "\n", encoding="utf-8")
+    if report is not None:
+        _write_report(report, stored, knobs=knobs, questions=questions, train=train, found=found, notes=notes)
+
+
+def _split_questions(
+    data: Baskets,
+    stored: StoredModel,
+    wanted: dict[str, int | None],
+    protocol: Protocol,
+    notes: list[str],
+) -> tuple[Questions, Baskets]:
+    """Split as the model's fit did unless told otherwise; say so when test baskets were learned from."""
+    learned = stored.manifest.hyperparameters
+    own = {
+        "seed": stored.manifest.seed,
+        "holdout": int(str(learned.get("holdout") or 0)),
+        "validation": int(str(learned.get("validation") or 0)),
+    }
+    chosen = {name: own[name] if value is None else value for name, value in wanted.items()}
+    if chosen["holdout"] == 0:
+        chosen["holdout"] = min(_USUAL_HOLDOUT, max(1, len(data) // 5))
+    parts = split(
+        data, validation=chosen["validation"] or None, holdout=chosen["holdout"], seed=chosen["seed"]
+    )
+    same_data = data.fingerprint() == stored.manifest.data_fingerprint
+    if same_data and (own["holdout"] == 0 or chosen != own):
+        notes.append(
+            "these are the baskets the model learned from, split in another way"
+            f" (its own: seed {own['seed']}, holdout {own['holdout']}, validation {own['validation']}):"
+            " it has seen test baskets, so its figures are too good"
+        )
+    questions = questions_from(parts.test, stored.items.ids, protocol, chosen["seed"])
+    return questions, translate(parts.train, stored.items.ids)
+
+
+def _names(stored: StoredModel) -> list[str]:
+    """What a person calls each item."""
+    items = stored.items
+    return [name or item_id for item_id, name in zip(items.ids, items.names, strict=True)]
+
+
+def _print(evaluation: Evaluation, version: str, knobs: Knobs) -> None:
+    queries = evaluation.models["tripod"].queries
+    table = Table(
+        title=f"{version} on {queries:,} queries (protocol {evaluation.protocol}; {_knob_text(knobs)})",
+        title_justify="left",
+    )
+    table.add_column("model")
+    columns = [*RANK_METRICS, *SET_METRICS]
+    for column in columns:
+        table.add_column(LABELS[column], justify="right")
+    for name, metrics in evaluation.models.items():
+        table.add_row(NAMES[name], *(_cell(metrics, column) for column in columns))
+    out = Console(highlight=False)
+    if not out.is_terminal:
+        out.width = 120  # a file has no edge to fold the table at
+    out.print(table)
+    out.print("in percent, but AUC and log-likelihood; ± half the 95 % bootstrap interval; ties count half")
+    for name, reason in evaluation.skipped.items():
+        out.print(f"{NAMES[name]} took no part: {reason}", soft_wrap=True)
+
+
+def _cell(metrics: Metrics, column: str) -> str:
+    value = metrics.values[column]
+    if value is None:
+        return "–"
+    places = 3 if column == "auc" else 2 if column == "log_likelihood" else 1
+    low, high = metrics.intervals[column]
+    return f"{value:.{places}f}\n[dim]±{(high - low) / 2:.{places}f}[/]"
+
+
+def _knob_text(knobs: Knobs) -> str:
+    return f"ω {knobs.decoupling:g}, β {knobs.relevance:g}, γ {knobs.popularity:g}"
+
+
+def _write_report(
+    folder: Path,
+    stored: StoredModel,
+    *,
+    knobs: Knobs,
+    questions: Questions,
+    train: Baskets | None,
+    found: Assessment,
+    notes: list[str],
+) -> None:
+    manifest = stored.manifest
+    facts = {
+        "Model": stored.version,
+        "Trained": f"{manifest.created:%-d %B %Y, %H:%M} UTC",
+        "Kernel": f"{manifest.kind}, rank {manifest.sizes.rank}",
+        "Knobs": _knob_text(knobs),
+        "Items": f"{manifest.sizes.items:,}",
+        "Queries": f"{len(questions.queries):,}",
+    }
+    if train is not None:
+        facts["Baskets behind the baselines"] = f"{len(train):,}"
+    pages = write_report(
+        ReportData(
+            title="How good are the suggestions?",
+            facts=facts,
+            evaluation=found.evaluation,
+            curve=_curve(stored),
+            relations=found.relations,
+            calibration=found.calibration,
+            notes=notes,
+        )
+    )
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "report.html").write_bytes(pages.html)
+    (folder / "report.json").write_bytes(pages.json)
+    console.print(f"report written to {folder / 'report.html'}", soft_wrap=True)
+
+
+def _curve(stored: StoredModel) -> list[CurvePoint]:
+    """The training curve that the fit stored with the model, if it did."""
+    name = "training_curve.json"
+    if name not in stored.manifest.files:
+        return []
+    curve = json.loads(stored.read_file(name))
+    return [
+        CurvePoint(*point) for point in zip(curve["step"], curve["validation_log_likelihood"], strict=True)
+    ]
