@@ -5,6 +5,7 @@ ModelStoreError
 │   ├── InvalidDraftError       kernel, items, relevance or files of a draft do not fit together
 │   ├── InvalidVersionError     not a version name at all, for instance `../../x`
 │   ├── UnknownVersionError     no such version in this store (or deleted in the meantime)
+│   ├── UnknownFileError        the model has no such extra file
 │   ├── NoActiveModelError      no version has been activated yet
 │   └── ActiveVersionError      the active version cannot be deleted
 ├── DamagedModelError           a file is missing, truncated, altered or contradicts another
@@ -25,6 +26,7 @@ from model_store.errors import (
     NewerFormatError,
     NoActiveModelError,
     StorageError,
+    UnknownFileError,
     UnknownVersionError,
 )
 from model_store.items import Items
@@ -48,6 +50,7 @@ __all__ = [
     "NoActiveModelError",
     "StorageError",
     "StoredModel",
+    "UnknownFileError",
     "UnknownVersionError",
     "VersionInfo",
 ]

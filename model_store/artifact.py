@@ -6,7 +6,8 @@ import hashlib
 import io
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
 from importlib.metadata import PackageNotFoundError
@@ -20,7 +21,13 @@ import safetensors.numpy
 from numpy.typing import NDArray
 from pydantic import JsonValue
 
-from model_store.errors import DamagedModelError, InvalidDraftError, UnknownVersionError
+from model_store.errors import (
+    DamagedModelError,
+    InvalidDraftError,
+    UnknownFileError,
+    UnknownVersionError,
+    reason,
+)
 from model_store.items import Items
 from model_store.manifest import FILE_NAME, MANIFEST, FileEntry, Kind, Knobs, Manifest, Sizes
 from ndpp.kernel import Kernel
@@ -72,7 +79,7 @@ class StoredModel:
         """The contents of one of the model's files, such as `report.html`, checked."""
         entry = self.manifest.files.get(name)
         if entry is None:
-            raise UnknownVersionError(f"model {self.version} has no file {name!r}")
+            raise UnknownFileError(f"model {self.version} has no file {name!r}")
         try:
             data = (self.folder / name).read_bytes()
         except FileNotFoundError as error:
@@ -81,15 +88,28 @@ class StoredModel:
         return data
 
 
-def write_files(draft: Draft, version: str, created: datetime, folder: Path) -> Manifest:
+def write_files(draft: Draft, version: str, created: datetime, folder: Path) -> None:
     """Write all of the draft's files and, last, its manifest."""
+    try:
+        _write_parts(draft, folder)
+        entries = {path.name: _entry(path) for path in sorted(folder.iterdir())}
+        manifest = _manifest(draft, version, created, entries).to_json()
+    except ValueError as error:  # text that is not Unicode, a hyper-parameter that is not JSON
+        raise InvalidDraftError(f"the model cannot be published: {reason(error)}") from error
+    (folder / MANIFEST).write_bytes(manifest)
+
+
+def _write_parts(draft: Draft, folder: Path) -> None:
     _write_kernel(draft, folder / KERNEL)
     (folder / ITEMS).write_bytes(draft.items.to_json())
     if draft.relevance is not None:
         _write_relevance(draft.relevance, folder / RELEVANCE)
     for name, data in draft.files.items():
         (folder / name).write_bytes(data)
-    manifest = Manifest(
+
+
+def _manifest(draft: Draft, version: str, created: datetime, files: dict[str, FileEntry]) -> Manifest:
+    return Manifest(
         version=version,
         created=created,
         kind=draft.kind,
@@ -100,25 +120,32 @@ def write_files(draft: Draft, version: str, created: datetime, folder: Path) -> 
         metrics=draft.metrics,
         knobs=draft.knobs,
         tripod_version=_tripod_version(),
-        files={path.name: _entry(path) for path in sorted(folder.iterdir())},
+        files=files,
     )
-    (folder / MANIFEST).write_bytes(manifest.to_json())
-    return manifest
 
 
 def read_files(folder: Path, manifest: Manifest) -> StoredModel:
     """Build the model from a folder whose files have been checked against the manifest."""
-    name = KERNEL
-    try:
+    with _damage_named(f"{manifest.version}/{KERNEL}"):
         kernel = _read_kernel(folder / KERNEL)
-        name = ITEMS
+    with _damage_named(f"{manifest.version}/{ITEMS}"):
         items = Items.from_json((folder / ITEMS).read_bytes())
-        name = RELEVANCE
+    with _damage_named(f"{manifest.version}/{RELEVANCE}"):
         relevance = _read_relevance(folder / RELEVANCE) if RELEVANCE in manifest.files else None
+    with _damage_named(f"model {manifest.version}"):
         check_fit(kernel, items, relevance)
-    except (ValueError, TypeError, KeyError, EOFError, safetensors.SafetensorError) as error:
-        raise DamagedModelError(f"{manifest.version}/{name} is damaged: {error}") from error
     return StoredModel(manifest.version, kernel, items, relevance, manifest, folder)
+
+
+@contextmanager
+def _damage_named(what: str) -> Iterator[None]:
+    """Whatever a parser throws at us, the file is to blame; a disk that fails is another matter."""
+    try:
+        yield
+    except OSError:
+        raise
+    except Exception as error:
+        raise DamagedModelError(f"{what} is damaged: {reason(error)}") from error
 
 
 def check_sum(file: BinaryIO, entry: FileEntry, path: str) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import textwrap
+
 
 class ModelStoreError(Exception):
     """Base of all errors of the model store; its text is one sentence for a person."""
@@ -21,6 +23,10 @@ class InvalidVersionError(BadRequestError):
 
 class UnknownVersionError(BadRequestError):
     """The store has no such version."""
+
+
+class UnknownFileError(BadRequestError):
+    """The model has no such file."""
 
 
 class NoActiveModelError(BadRequestError):
@@ -46,4 +52,4 @@ class StorageError(ModelStoreError):
 def reason(error: BaseException) -> str:
     """The cause in a few words, on one line: `No space left on device`, not `[Errno 28] …`."""
     text = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-    return " ".join(text.split()) or type(error).__name__
+    return textwrap.shorten(text, 200, placeholder=" …") or type(error).__name__

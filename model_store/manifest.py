@@ -76,7 +76,7 @@ class Manifest(_Record):
 
     def to_json(self) -> bytes:
         """JSON whose last line seals all bytes before it, so that no flipped byte goes unnoticed."""
-        text = json.dumps(self.model_dump(mode="json"), indent=2, ensure_ascii=False)
+        text = json.dumps(json.loads(self.model_dump_json()), indent=2, ensure_ascii=False)
         return _sealed(text.removesuffix("\n}").encode() + b",\n")
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import errno
 import hashlib
+import secrets
 import shutil
 import tempfile
 from collections.abc import Iterator
@@ -24,6 +24,9 @@ _ABANDONED = timedelta(days=1)  # no upload takes that long
 class RemoteFolder:
     """Versions in an object store; opened ones are mirrored in a local cache, checked once."""
 
+    failures: tuple[type[Exception], ...] = (Exception,)  # each file system has errors of its own
+    fetch_verifies = True
+
     def __init__(self, fs: AbstractFileSystem, root: str, location: str, cache: Path) -> None:
         self.fs = fs
         self.root = root.rstrip("/")
@@ -31,9 +34,13 @@ class RemoteFolder:
         key = hashlib.sha256(location.encode()).hexdigest()[:16]
         self.cache = LocalFolder(cache / key)
 
+    def exists(self, version: str) -> bool:
+        """See Storage."""
+        return bool(self.fs.exists(self._path(version, MANIFEST)))
+
     def versions(self) -> list[str]:
         """See Storage."""
-        return [name for name in self._uploads() if self.fs.exists(self._path(name, MANIFEST))]
+        return [name for name in self._uploads() if self.exists(name)]
 
     def open(self, path: str) -> BinaryIO:
         """See Storage."""
@@ -48,14 +55,15 @@ class RemoteFolder:
         """See Storage."""
         name = f"{manifest.version}-{digest}"
         folder = self.cache.root / name
-        if not folder.exists():
-            with self.cache.exclusive():
-                self.cache.sweep()
-                self._forget_deleted()
-            with tempfile.TemporaryDirectory() as unique, self.cache.scratch(Path(unique).name) as scratch:
+        if not _is_whole(folder, manifest):
+            with self.cache.scratch(f"{name}-{secrets.token_hex(4)}") as scratch:
                 self._download(manifest, scratch)
-                with suppress_existing():  # another process was faster
-                    self.cache.commit(scratch, name)
+                with self.cache.exclusive():
+                    self.cache.sweep()
+                    self._forget_deleted()
+                    if not _is_whole(folder, manifest):  # else another process was faster
+                        shutil.rmtree(folder, ignore_errors=True)
+                        self.cache.commit(scratch, name)
         return folder
 
     @contextmanager
@@ -123,11 +131,7 @@ class RemoteFolder:
                 shutil.rmtree(folder, ignore_errors=True)
 
 
-@contextmanager
-def suppress_existing() -> Iterator[None]:
-    """Ignore that a folder is there already."""
-    try:
-        yield
-    except OSError as error:
-        if error.errno not in (errno.EEXIST, errno.ENOTEMPTY):
-            raise
+def _is_whole(folder: Path, manifest: Manifest) -> bool:
+    """Whether a cached copy, checked when it was made, still has all of its files in full length."""
+    paths = {folder / name: entry.bytes for name, entry in manifest.files.items()}
+    return all(path.exists() and path.stat().st_size == size for path, size in paths.items())

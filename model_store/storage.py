@@ -10,6 +10,8 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager
 from pathlib import Path
 from typing import BinaryIO, Protocol
 
+from safetensors import SafetensorError
+
 from model_store.manifest import Manifest, is_version
 
 ACTIVE = "ACTIVE"
@@ -20,6 +22,11 @@ class Storage(Protocol):
     """A place that holds versions. Paths are relative to it; a missing file is a FileNotFoundError."""
 
     location: str
+    failures: tuple[type[Exception], ...]  # what a failing disk or network throws here
+    fetch_verifies: bool  # whether `fetch` compares checksums itself
+
+    def exists(self, version: str) -> bool:
+        """Whether the version is there, sound or not."""
 
     def versions(self) -> list[str]:
         """Names of the versions that are completely there."""
@@ -55,9 +62,16 @@ class Storage(Protocol):
 class LocalFolder:
     """A folder on a POSIX file system: renames are atomic, locks die with their process."""
 
+    failures: tuple[type[Exception], ...] = (OSError, SafetensorError)
+    fetch_verifies = False
+
     def __init__(self, root: Path) -> None:
         self.root = root
         self.location = str(root)
+
+    def exists(self, version: str) -> bool:
+        """See Storage."""
+        return (self.root / version).exists()
 
     def versions(self) -> list[str]:
         """See Storage."""
@@ -80,6 +94,7 @@ class LocalFolder:
     @contextmanager
     def scratch(self, version: str) -> Iterator[Path]:
         """See Storage."""
+        self.root.mkdir(parents=True, exist_ok=True)
         with ExitStack() as stack:
             with self.exclusive():  # no sweeper may find the folder between its making and its locking
                 folder = stack.enter_context(_held_folder(self.root / f"{_SCRATCH}{version}"))
@@ -118,7 +133,6 @@ class LocalFolder:
     @contextmanager
     def exclusive(self) -> Iterator[None]:
         """See Storage."""
-        self.root.mkdir(parents=True, exist_ok=True)
         with (self.root / ".lock").open("wb") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
             yield

@@ -10,12 +10,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import fsspec
-import safetensors
 from fsspec.implementations.local import LocalFileSystem
 
 from model_store.artifact import Draft, StoredModel, check_sum, read_files, write_files
 from model_store.errors import (
     ActiveVersionError,
+    BadRequestError,
     DamagedModelError,
     ModelStoreError,
     NoActiveModelError,
@@ -63,29 +63,38 @@ class ModelStore:
 
     def open(self, version: str | None = None, *, verify: bool = True) -> StoredModel:
         """Open a version, None for the active one; `verify=False` checks file sizes but not checksums."""
+        checksums = verify and not self._storage.fetch_verifies
         if version is not None:
-            return self._open(check_version(version), verify)
+            return self._open(check_version(version), checksums)
         while True:
             version = self.active()
             if version is None:
                 raise NoActiveModelError(f"{self.location} has no active model: publish and activate one")
             try:
-                return self._open(version, verify)
+                return self._open(version, checksums)
             except ModelStoreError:
                 if self.active() == version:
                     raise  # otherwise the pointer moved on meanwhile, and the old version may be gone
 
     def verify(self, version: str) -> Manifest:
         """Check every byte of a version where it is stored, and that its parts fit together."""
-        return self._open(check_version(version), verify=True).manifest
+        return self._open(check_version(version), checksums=True).manifest
+
+    def manifest(self, version: str) -> Manifest:
+        """What a version says about itself; of its files only the sizes are checked."""
+        with self._reading(check_version(version)):
+            manifest, _ = self._read_manifest(version)
+            self._check_files(manifest, checksums=False)
+        return manifest
 
     def active(self) -> str | None:
         """The name of the active version, None before the first activation."""
-        try:
-            with self._translated(f"{ACTIVE} could not be read"), self._storage.open(ACTIVE) as file:
-                text = file.read().decode(errors="replace")
-        except UnknownVersionError:
-            return None
+        with self._translated(f"{ACTIVE} could not be read"):
+            try:
+                with self._storage.open(ACTIVE) as file:
+                    text = file.read().decode(errors="replace")
+            except FileNotFoundError:
+                return None
         version = text.removesuffix("\n")
         if not is_version(version):
             raise DamagedModelError(
@@ -95,7 +104,7 @@ class ModelStore:
 
     def activate(self, version: str) -> None:
         """Make a version the active one, after verifying it; on any error the old one stays active."""
-        check_version(version)
+        self._require(version)
         with self._translated(f"model {version} could not be activated"), self._storage.exclusive():
             self.verify(version)
             self._storage.point(version)
@@ -110,10 +119,9 @@ class ModelStore:
 
     def delete(self, version: str) -> None:
         """Remove a version, sound or not, unless it is the active one."""
-        check_version(version)
+        self._require(version)
         with self._translated(f"model {version} could not be deleted"), self._storage.exclusive():
-            if version not in self._storage.versions():
-                raise self._unknown(version)
+            self._require(version)
             if version == self.active():
                 raise ActiveVersionError(
                     f"model {version} is active: activate another one before deleting it"
@@ -123,7 +131,7 @@ class ModelStore:
     def prune(self, keep: int) -> list[str]:
         """Remove all but the newest `keep` versions and the active one, and what dead publishers left."""
         if keep < 0:
-            raise ValueError(f"cannot keep {keep} versions: keep 0 or more")
+            raise BadRequestError(f"cannot keep {keep} versions: keep 0 or more")
         with self._translated("the store could not be pruned"), self._storage.exclusive():
             active = self.active()
             names = sorted(self._storage.versions(), reverse=True)
@@ -133,15 +141,13 @@ class ModelStore:
             self._storage.sweep()
         return removed
 
-    def _open(self, version: str, verify: bool) -> StoredModel:
-        with self._translated(f"model {version} could not be read", version):
+    def _open(self, version: str, checksums: bool) -> StoredModel:
+        with self._reading(version):
             manifest, digest = self._read_manifest(version)
-            self._check_files(manifest, verify)
+            self._check_files(manifest, checksums)
             return read_files(self._storage.fetch(manifest, digest), manifest)
 
     def _read_manifest(self, version: str) -> tuple[Manifest, str]:
-        if version not in self._storage.versions():
-            raise self._unknown(version)
         with self._storage.open(f"{version}/{MANIFEST}") as file:
             data = file.read()
         return parse_manifest(data, version), hashlib.sha256(data).hexdigest()
@@ -170,35 +176,39 @@ class ModelStore:
             names = sorted(self._storage.versions(), reverse=True)
         for name in names:
             try:
-                with self._translated(f"model {name} could not be read", name):
-                    manifest, _ = self._read_manifest(name)
-                    self._check_files(manifest, checksums=False)
-                sound.append(VersionInfo(name, name == active, manifest))
+                sound.append(VersionInfo(name, name == active, self.manifest(name)))
             except UnknownVersionError:
                 continue  # deleted a moment ago
             except ModelStoreError as error:
                 broken[name] = error
         return sound, broken
 
-    def _unknown(self, version: str) -> UnknownVersionError:
-        return UnknownVersionError(f"there is no model {version} in {self.location}")
+    def _require(self, version: str) -> None:
+        with self._translated(f"model {version} could not be read"):
+            if not self._storage.exists(check_version(version)):
+                raise UnknownVersionError(f"there is no model {version} in {self.location}")
 
     @contextmanager
-    def _translated(self, what: str, version: str | None = None) -> Iterator[None]:
-        """Turn what the disk or the network throws into the store's errors."""
+    def _reading(self, version: str) -> Iterator[None]:
+        """Tell a version that was never there, or is gone by now, from one with a missing file."""
+        with self._translated(f"model {version} could not be read"):
+            try:
+                yield
+            except (FileNotFoundError, DamagedModelError) as error:
+                self._require(version)
+                if isinstance(error, DamagedModelError):
+                    raise
+                name = Path(str(error.filename or error)).name
+                raise DamagedModelError(f"{version}/{name} is missing") from error
+
+    @contextmanager
+    def _translated(self, what: str) -> Iterator[None]:
+        """Turn what the disk or the network throws into the store's own error."""
         try:
             yield
         except ModelStoreError:
             raise
-        except FileNotFoundError as error:
-            if version is not None and version in self._storage.versions():
-                raise DamagedModelError(f"a file of model {version} is missing: {error.filename}") from error
-            raise UnknownVersionError(f"{what}: it is not there (any more)") from error
-        except (OSError, safetensors.SafetensorError) as error:
-            raise StorageError(f"{what} in {self.location}: {reason(error)}") from error
-        except Exception as error:
-            if isinstance(self._storage, LocalFolder):
-                raise
+        except self._storage.failures as error:
             raise StorageError(f"{what} in {self.location}: {reason(error)}") from error
 
 

@@ -14,6 +14,7 @@ import safetensors
 
 from model_store import (
     ActiveVersionError,
+    BadRequestError,
     Draft,
     InvalidDraftError,
     InvalidVersionError,
@@ -22,6 +23,7 @@ from model_store import (
     ModelStore,
     NoActiveModelError,
     StorageError,
+    UnknownFileError,
     UnknownVersionError,
 )
 from ndpp.kernel import Kernel
@@ -82,7 +84,7 @@ def test_a_model_without_relevance(any_store: ModelStore, draft: Drafts) -> None
     version = any_store.publish(draft(relevance=None, files={}))
     model = any_store.open(version, verify=False)
     assert model.relevance is None
-    with pytest.raises(UnknownVersionError, match=r"no file 'report\.html'"):
+    with pytest.raises(UnknownFileError, match=r"no file 'report\.html'"):
         model.read_file("report.html")
 
 
@@ -126,7 +128,7 @@ def test_prune_keeps_the_newest_and_the_active(any_store: ModelStore, draft: Dra
     assert any_store.prune(keep=2) == [published[2], published[1]]
     kept = [info.version for info in any_store.versions()]
     assert kept == [published[4], published[3], published[0]]
-    with pytest.raises(ValueError, match="keep"):
+    with pytest.raises(BadRequestError, match="keep"):
         any_store.prune(keep=-1)
 
 
@@ -200,6 +202,37 @@ def test_factors_beyond_float32_are_refused(store: ModelStore, draft: Drafts) ->
     with pytest.raises(InvalidDraftError, match="float32"):
         store.publish(draft(kernel=kernel, kind="symmetric"))
     assert store.versions() == []
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"hyperparameters": {"path": Path("x")}},
+        {"items": Items(ids=tuple(f"\ud800{row}" for row in range(7)))},
+    ],
+)
+def test_what_json_cannot_hold_is_refused(
+    store: ModelStore, draft: Drafts, changes: dict[str, object]
+) -> None:
+    with pytest.raises(InvalidDraftError, match="cannot be published"):
+        store.publish(draft(**changes))
+    assert [path.name for path in Path(store.location).iterdir()] == [".lock"]
+
+
+def test_a_metric_that_is_not_a_number_is_stored_as_unknown(store: ModelStore, draft: Drafts) -> None:
+    version = store.publish(draft(metrics={"hit": float("nan")}))
+    assert store.manifest(version).metrics == {"hit": None}
+
+
+def test_a_mistyped_folder_is_not_made(tmp_path: Path) -> None:
+    store = ModelStore(tmp_path / "typo")
+    assert store.versions() == []
+    for action in (store.open, store.delete, store.activate):
+        with pytest.raises(UnknownVersionError, match="typo"):
+            action("20261116-021530-3f9a1c")
+    with pytest.raises(StorageError, match="typo"):
+        store.prune(keep=1)
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_an_unreachable_store_is_named() -> None:

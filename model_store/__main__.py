@@ -1,0 +1,157 @@
+"""`python -m model_store`: look at the models in a store, check them, switch between them."""
+
+from __future__ import annotations
+
+import json
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from model_store.errors import BadRequestError, ModelStoreError
+from model_store.manifest import Manifest
+from model_store.store import ModelStore, VersionInfo
+
+DEFAULT_STORE = "model_store/artifacts"
+
+cli = typer.Typer(
+    help="Versioned models: list, check, activate and tidy up.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+
+StoreBefore = Annotated[
+    str, typer.Option("--store", envvar="TRIPOD_STORE", help="Folder or URL of the store.", metavar="DIR")
+]
+Store = Annotated[str | None, typer.Option("--store", help="The same, after the command.", metavar="DIR")]
+Version = Annotated[str, typer.Argument(help="Name of the version, see `list`.", metavar="V")]
+AsJson = Annotated[bool, typer.Option("--json", help="Machine-readable output.")]
+
+
+@cli.callback()
+def choose_store(context: typer.Context, store: StoreBefore = DEFAULT_STORE) -> None:
+    """Remember the store given before the command."""
+    context.obj = store
+
+
+@cli.command("list")
+def list_versions(context: typer.Context, as_json: AsJson = False, store: Store = None) -> None:
+    """All versions, newest first; broken ones are reported."""
+    opened = _store(context, store)
+    versions, broken = opened.versions(), opened.broken()
+    if as_json:
+        rows = [_summary(info) for info in versions]
+        _print_json({"store": opened.location, "versions": rows, "broken": _texts(broken)})
+        return
+    if versions:
+        Console().print(_listing(versions))
+    else:
+        typer.echo(f"No models in {opened.location}.")
+    for error in broken.values():
+        typer.echo(f"broken: {error}", err=True)
+
+
+@cli.command()
+def show(context: typer.Context, version: Version, as_json: AsJson = False, store: Store = None) -> None:
+    """Everything a version says about itself."""
+    opened = _store(context, store)
+    manifest = opened.manifest(version)
+    fields = {"active": version == opened.active(), **manifest.model_dump(mode="json")}
+    if as_json:
+        _print_json(fields)
+        return
+    table = Table("", "", show_header=False, box=None)
+    for name, value in fields.items():
+        table.add_row(name, _lines(value) if isinstance(value, dict) else str(value))
+    Console().print(table, markup=False)
+
+
+@cli.command()
+def verify(context: typer.Context, version: Version, store: Store = None) -> None:
+    """Check every byte of a version."""
+    manifest = _store(context, store).verify(version)
+    typer.echo(f"{version} is sound: {len(manifest.files)} files, {_bytes(manifest):,} bytes.")
+
+
+@cli.command()
+def activate(context: typer.Context, version: Version, store: Store = None) -> None:
+    """Check a version and make it the active one."""
+    _store(context, store).activate(version)
+    typer.echo(f"{version} is active.")
+
+
+@cli.command()
+def delete(context: typer.Context, version: Version, store: Store = None) -> None:
+    """Remove a version; never the active one."""
+    _store(context, store).delete(version)
+    typer.echo(f"{version} is deleted.")
+
+
+@cli.command()
+def prune(
+    context: typer.Context,
+    keep: Annotated[int, typer.Option(min=0, help="How many of the newest versions stay.")],
+    store: Store = None,
+) -> None:
+    """Remove all but the newest versions and the active one, and leftovers of killed publishers."""
+    removed = _store(context, store).prune(keep)
+    typer.echo(f"{len(removed)} deleted{': ' if removed else ''}{', '.join(removed)}.")
+
+
+def main() -> None:
+    """Run the command line; an error is one sentence, never a traceback."""
+    try:
+        cli(prog_name="python -m model_store")
+    except ModelStoreError as error:
+        typer.echo(f"error: {error}", err=True)
+        raise SystemExit(2 if isinstance(error, BadRequestError) else 1) from None
+
+
+def _store(context: typer.Context, store: str | None) -> ModelStore:
+    return ModelStore(store or context.obj)
+
+
+def _bytes(manifest: Manifest) -> int:
+    return sum(entry.bytes for entry in manifest.files.values())
+
+
+def _summary(info: VersionInfo) -> dict[str, Any]:
+    manifest = info.manifest
+    return {
+        "version": info.version,
+        "active": info.active,
+        "created": manifest.created.isoformat(),
+        "kind": manifest.kind,
+        "items": manifest.sizes.items,
+        "rank": manifest.sizes.rank,
+        "bytes": _bytes(manifest),
+    }
+
+
+def _listing(versions: list[VersionInfo]) -> Table:
+    table = Table("version", "active", "kind", box=None)
+    for heading in ("items", "rank", "bytes"):
+        table.add_column(heading, justify="right")
+    for info in versions:
+        row = _summary(info)
+        numbers = (f"{row[name]:,}" for name in ("items", "rank", "bytes"))
+        table.add_row(info.version, "active" if info.active else "", row["kind"], *numbers)
+    return table
+
+
+def _lines(values: dict[str, Any]) -> str:
+    return "\n".join(f"{name}: {json.dumps(value, ensure_ascii=False)}" for name, value in values.items())
+
+
+def _texts(errors: dict[str, ModelStoreError]) -> dict[str, str]:
+    return {name: str(error) for name, error in errors.items()}
+
+
+def _print_json(value: Any) -> None:
+    typer.echo(json.dumps(value, indent=2, ensure_ascii=False))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,136 @@
+"""`python -m model_store` as a person uses it: a real process, its output and its exit code."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from model_store import Draft, ModelStore
+
+Drafts = Callable[..., Draft]
+UNKNOWN = "20000101-000000-000000"
+
+
+def run(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "model_store", *arguments],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, "COLUMNS": "120", **environment},
+    )
+
+
+@pytest.fixture
+def filled(store: ModelStore, draft: Drafts) -> tuple[ModelStore, str, str]:
+    old, new = store.publish(draft(1)), store.publish(draft(2))
+    store.activate(old)
+    return store, old, new
+
+
+def test_list_wherever_the_store_is_given(filled: tuple[ModelStore, str, str]) -> None:
+    store, old, new = filled
+    results = [
+        run("--store", store.location, "list"),
+        run("list", "--store", store.location),
+        run("list", TRIPOD_STORE=store.location),
+        run("list", "--store", f"file://{store.location}", TRIPOD_STORE="elsewhere"),
+    ]
+    for result in results:
+        assert (result.returncode, result.stderr) == (0, "")
+        assert result.stdout.index(new) < result.stdout.index(old)
+        assert "active" in next(line for line in result.stdout.splitlines() if old in line)
+
+
+def test_list_json_reports_broken_ones(filled: tuple[ModelStore, str, str]) -> None:
+    store, old, new = filled
+    (Path(store.location) / new / "items.json").unlink()
+    listing = json.loads(run("list", "--json", "--store", store.location).stdout)
+    assert [(row["version"], row["active"]) for row in listing["versions"]] == [(old, True)]
+    assert listing["versions"][0]["items"] == 7
+    assert "items.json is missing" in listing["broken"][new]
+    result = run("list", "--store", store.location)
+    assert result.returncode == 0
+    assert f"broken: {new}/items.json is missing" in result.stderr
+
+
+def test_show(filled: tuple[ModelStore, str, str]) -> None:
+    store, old, _ = filled
+    text = run("show", old, "--store", store.location).stdout
+    for expected in (old, "scalable", "log_likelihood", "decoupling: 0.9", "report.html"):
+        assert expected in text
+    shown = json.loads(run("--store", store.location, "show", "--json", old).stdout)
+    assert shown["active"] is True
+    assert shown["knobs"] == {"decoupling": 0.9, "relevance": 2.0, "popularity": 0.1}
+
+
+def test_activate_delete_prune(filled: tuple[ModelStore, str, str]) -> None:
+    store, old, new = filled
+    assert run("activate", new, "--store", store.location).returncode == 0
+    assert store.active() == new
+    assert run("delete", new, "--store", store.location).returncode == 2
+    assert run("prune", "--keep", "1", "--store", store.location).stdout == f"1 deleted: {old}.\n"
+    assert [info.version for info in store.versions()] == [new]
+
+
+def test_verify(filled: tuple[ModelStore, str, str]) -> None:
+    store, old, new = filled
+    result = run("verify", old, "--store", store.location)
+    assert (result.returncode, result.stderr) == (0, "")
+    assert f"{old} is sound: 5 files" in result.stdout
+    path = Path(store.location) / new / "kernel.safetensors"
+    path.write_bytes(path.read_bytes()[:-1] + b"\x00")
+    for command in ("verify", "activate"):
+        result = run(command, new, "--store", store.location)
+        assert result.returncode == 1
+        assert result.stderr == f"error: {new}/kernel.safetensors is damaged: its checksum does not match\n"
+    assert store.active() == old
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["show", UNKNOWN],
+        ["verify", UNKNOWN],
+        ["activate", UNKNOWN],
+        ["delete", UNKNOWN],
+        ["verify", "../../x"],
+        ["delete", "../../x"],
+    ],
+)
+def test_bad_input_is_one_sentence(filled: tuple[ModelStore, str, str], arguments: list[str]) -> None:
+    store, _, _ = filled
+    before = sorted(Path(store.location).rglob("*"))
+    result = run(*arguments, "--store", store.location)
+    assert (result.returncode, result.stdout) == (2, "")
+    assert result.stderr.startswith("error: ")
+    assert arguments[1] in result.stderr
+    assert result.stderr.count("\n") == 1
+    assert sorted(Path(store.location).rglob("*")) == before
+
+
+def test_usage_errors() -> None:
+    for arguments in (["prune"], ["prune", "--keep", "-1"], ["prune", "--keep", "x"], ["fly"]):
+        result = run(*arguments)
+        assert result.returncode == 2
+        assert "Traceback" not in result.stderr
+        assert result.stdout == ""
+
+
+def test_an_empty_and_an_unreachable_store(tmp_path: Path) -> None:
+    assert run("list", "--store", str(tmp_path)).stdout == f"No models in {tmp_path}.\n"
+    result = run("list", "--store", "nowhere://x")
+    assert result.returncode == 1
+    assert result.stderr.startswith("error: the model store nowhere://x cannot be reached")
+
+
+def test_neither_torch_nor_polars_is_loaded() -> None:
+    script = "import sys, model_store.__main__; print({'torch', 'polars', 'fastapi'} & set(sys.modules))"
+    result = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert result.stdout == "set()\n"
