@@ -1,30 +1,46 @@
-"""`python -m model_store` as a person uses it: a real process, its output and its exit code."""
+"""`python -m model_store` as a person uses it: its output and its exit code."""
 
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
 from model_store import Draft, ModelStore
+from model_store.__main__ import main
 
 Drafts = Callable[..., Draft]
 UNKNOWN = "20000101-000000-000000"
 
 
-def run(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "model_store", *arguments],
-        capture_output=True,
-        text=True,
-        check=False,
-        env={**os.environ, "COLUMNS": "120", **environment},
-    )
+class Result(NamedTuple):
+    returncode: object
+    stdout: str
+    stderr: str
+
+
+Run = Callable[..., Result]
+
+
+@pytest.fixture
+def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
+    """The command line's entry point, without starting a Python for each of many calls."""
+
+    def call(*arguments: str, **environment: str) -> Result:
+        with monkeypatch.context() as patch:
+            patch.setattr(sys, "argv", ["model_store", *arguments])
+            for name, value in {"COLUMNS": "120", **environment}.items():
+                patch.setenv(name, value)
+            with pytest.raises(SystemExit) as exit_info:
+                main()
+        return Result(exit_info.value.code, *capsys.readouterr())
+
+    return call
 
 
 @pytest.fixture
@@ -34,7 +50,7 @@ def filled(store: ModelStore, draft: Drafts) -> tuple[ModelStore, str, str]:
     return store, old, new
 
 
-def test_list_wherever_the_store_is_given(filled: tuple[ModelStore, str, str]) -> None:
+def test_list_wherever_the_store_is_given(filled: tuple[ModelStore, str, str], run: Run) -> None:
     store, old, new = filled
     results = [
         run("--store", store.location, "list"),
@@ -48,7 +64,7 @@ def test_list_wherever_the_store_is_given(filled: tuple[ModelStore, str, str]) -
         assert "active" in next(line for line in result.stdout.splitlines() if old in line)
 
 
-def test_list_json_reports_broken_ones(filled: tuple[ModelStore, str, str]) -> None:
+def test_list_json_reports_broken_ones(filled: tuple[ModelStore, str, str], run: Run) -> None:
     store, old, new = filled
     (Path(store.location) / new / "items.json").unlink()
     listing = json.loads(run("list", "--json", "--store", store.location).stdout)
@@ -60,7 +76,7 @@ def test_list_json_reports_broken_ones(filled: tuple[ModelStore, str, str]) -> N
     assert f"broken: {new}/items.json is missing" in result.stderr
 
 
-def test_show(filled: tuple[ModelStore, str, str]) -> None:
+def test_show(filled: tuple[ModelStore, str, str], run: Run) -> None:
     store, old, _ = filled
     text = run("show", old, "--store", store.location).stdout
     for expected in (old, "scalable", "log_likelihood", "decoupling: 0.9", "report.html"):
@@ -70,7 +86,7 @@ def test_show(filled: tuple[ModelStore, str, str]) -> None:
     assert shown["knobs"] == {"decoupling": 0.9, "relevance": 2.0, "popularity": 0.1}
 
 
-def test_activate_delete_prune(filled: tuple[ModelStore, str, str]) -> None:
+def test_activate_delete_prune(filled: tuple[ModelStore, str, str], run: Run) -> None:
     store, old, new = filled
     assert run("activate", new, "--store", store.location).returncode == 0
     assert store.active() == new
@@ -79,7 +95,7 @@ def test_activate_delete_prune(filled: tuple[ModelStore, str, str]) -> None:
     assert [info.version for info in store.versions()] == [new]
 
 
-def test_verify(filled: tuple[ModelStore, str, str]) -> None:
+def test_verify(filled: tuple[ModelStore, str, str], run: Run) -> None:
     store, old, new = filled
     result = run("verify", old, "--store", store.location)
     assert (result.returncode, result.stderr) == (0, "")
@@ -104,7 +120,9 @@ def test_verify(filled: tuple[ModelStore, str, str]) -> None:
         ["delete", "../../x"],
     ],
 )
-def test_bad_input_is_one_sentence(filled: tuple[ModelStore, str, str], arguments: list[str]) -> None:
+def test_bad_input_is_one_sentence(
+    filled: tuple[ModelStore, str, str], arguments: list[str], run: Run
+) -> None:
     store, _, _ = filled
     before = sorted(Path(store.location).rglob("*"))
     result = run(*arguments, "--store", store.location)
@@ -115,7 +133,7 @@ def test_bad_input_is_one_sentence(filled: tuple[ModelStore, str, str], argument
     assert sorted(Path(store.location).rglob("*")) == before
 
 
-def test_usage_errors() -> None:
+def test_usage_errors(run: Run) -> None:
     for arguments in (["prune"], ["prune", "--keep", "-1"], ["prune", "--keep", "x"], ["fly"]):
         result = run(*arguments)
         assert result.returncode == 2
@@ -123,11 +141,21 @@ def test_usage_errors() -> None:
         assert result.stdout == ""
 
 
-def test_an_empty_and_an_unreachable_store(tmp_path: Path) -> None:
+def test_an_empty_and_an_unreachable_store(tmp_path: Path, run: Run) -> None:
     assert run("list", "--store", str(tmp_path)).stdout == f"No models in {tmp_path}.\n"
     result = run("list", "--store", "nowhere://x")
     assert result.returncode == 1
     assert result.stderr.startswith("error: the model store nowhere://x cannot be reached")
+
+
+def test_as_a_process(filled: tuple[ModelStore, str, str]) -> None:
+    store, old, _ = filled
+    command = [sys.executable, "-m", "model_store", "--store", store.location, "verify"]
+    sound = subprocess.run([*command, old], capture_output=True, text=True, check=True)
+    assert old in sound.stdout
+    unknown = subprocess.run([*command, UNKNOWN], capture_output=True, text=True, check=False)
+    assert (unknown.returncode, unknown.stdout) == (2, "")
+    assert unknown.stderr == f"error: there is no model {UNKNOWN} in {store.location}\n"
 
 
 def test_neither_torch_nor_polars_is_loaded() -> None:
