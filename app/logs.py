@@ -20,7 +20,7 @@ def configure_logs(level: str) -> None:
         structlog.processors.format_exc_info,
     ]
     structlog.configure(
-        processors=[*shared, structlog.processors.JSONRenderer(ensure_ascii=False, default=str)],
+        processors=[*shared, structlog.processors.JSONRenderer(default=str)],
         wrapper_class=structlog.make_filtering_bound_logger(_LEVELS[level]),
         logger_factory=structlog.WriteLoggerFactory(sys.stdout),
         cache_logger_on_first_use=True,
@@ -28,7 +28,7 @@ def configure_logs(level: str) -> None:
     handler = logging.StreamHandler(sys.stdout)
     handler.setFormatter(
         structlog.stdlib.ProcessorFormatter(
-            processor=structlog.processors.JSONRenderer(ensure_ascii=False, default=str),
+            processor=structlog.processors.JSONRenderer(default=str),
             foreign_pre_chain=shared,
         )
     )

@@ -41,7 +41,6 @@ ROUTERS = (recommendations, carts, bundles, items, models, health)
 def create_app(settings: Settings | None = None) -> FastAPI:
     """The application; `python -m app serve` runs it, any ASGI server can."""
     settings = settings or load_settings()
-    configure_logs(settings.log_level)
     app = FastAPI(
         lifespan=_lifespan,
         redirect_slashes=False,
@@ -85,6 +84,7 @@ def _build(settings: Settings) -> Services:
 @asynccontextmanager
 async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
     services: Services = app.state.services
+    configure_logs(services.settings.log_level)
     watchers = [asyncio.create_task(watch()) for watch in (services.models.watch, services.items.watch)]
     yield
     for watcher in watchers:

@@ -1,0 +1,90 @@
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import httpx
+import numpy as np
+import pytest
+from app_shop import item_ids, planted_kernel
+
+METHODS = ["greedy", "local_search", "stochastic", "mcmc", "sample"]
+
+
+def ask(shop: httpx.Client, **query: Any) -> dict[str, Any]:
+    answer = shop.get("/bundles", params=query)
+    assert answer.status_code == 200, answer.text
+    return answer.json()
+
+
+def ids(bundle: dict[str, Any]) -> list[str]:
+    return [item["item_id"] for item in bundle["items"]]
+
+
+def log_det(names: list[str], given: list[str]) -> float:
+    kernel, everything = planted_kernel(), item_ids()
+    both, cart = ([everything.index(name) for name in part] for part in (given + names, given))
+    return float(
+        np.linalg.slogdet(kernel.submatrix(both))[1]
+        - (np.linalg.slogdet(kernel.submatrix(cart))[1] if cart else 0)
+    )
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("given", [[], ["camera-2"]])
+def test_a_bundle_tells_the_truth_about_itself(shop: httpx.Client, method: str, given: list[str]) -> None:
+    answer = ask(shop, k=4, method=method, items=",".join(given), decoupling=0)
+    (bundle,) = answer["bundles"]
+    names = ids(bundle)
+    assert len(set(names)) == 4
+    assert not set(names) & {*given, "tripod-1"}
+    assert answer["fallback"] is None
+    assert bundle["log_det"] == pytest.approx(log_det(names, given), rel=1e-4)
+    assert sum(np.log(item["gain"]) for item in bundle["items"]) == pytest.approx(bundle["log_det"])
+    prices = [item["price"] for item in bundle["items"]]
+    assert bundle["total_price"] == (None if None in prices else pytest.approx(sum(prices)))
+    pairs = {(pair["first"], pair["second"]): pair["lift"] for pair in bundle["lifts"]}
+    assert set(pairs) == set(itertools.combinations(given + names, 2))
+    kernel, everything = planted_kernel(), item_ids()
+    for (first, second), lift in pairs.items():
+        (a, b), (c, d) = kernel.submatrix([everything.index(first), everything.index(second)])
+        assert lift == pytest.approx(1 - b * c / (a * d), rel=1e-4)
+
+
+def test_greedy_completes_a_cart_with_its_complement(shop: httpx.Client) -> None:
+    shop.post("/carts/bundled/items", json={"items": [{"item_id": "camera-3"}, {"item_id": "odd"}]})
+    answer = ask(shop, cart_id="bundled", k=2, category="Accessories", popularity=1)
+    assert "tripod-3" in ids(answer["bundles"][0])
+    assert answer["cart"]["items"] == ["camera-3"]
+    assert answer["cart"]["unknown_items"] == ["odd"]
+
+
+def test_alternatives_do_not_overlap(shop: httpx.Client) -> None:
+    bundles = ask(shop, k=3, alternatives=3)["bundles"]
+    names = [name for bundle in bundles for name in ids(bundle)]
+    assert len(bundles) == 3
+    assert len(set(names)) == 9
+    assert bundles[0]["log_det"] >= bundles[1]["log_det"] >= bundles[2]["log_det"]
+
+
+def test_local_search_is_no_worse_than_greedy(shop: httpx.Client) -> None:
+    greedy, better = (ask(shop, k=6, method=method)["bundles"][0] for method in ("greedy", "local_search"))
+    assert better["log_det"] >= greedy["log_det"] - 1e-9
+
+
+@pytest.mark.parametrize("method", ["stochastic", "mcmc", "sample"])
+def test_a_seed_repeats_a_random_bundle(shop: httpx.Client, method: str) -> None:
+    first, again, other = (ask(shop, k=5, method=method, seed=seed)["bundles"] for seed in (1, 1, 2))
+    assert first == again
+    assert first != other
+
+
+def test_filters_boosts_and_too_few_items(shop: httpx.Client) -> None:
+    few = ask(shop, k=5, category="Photo", max_price=14, exclude="camera-0")
+    assert set(ids(few["bundles"][0])) == {"compact-0", "camera-1"}
+    assert few["fallback"] is not None
+    assert ask(shop, k=2, category="Unheard")["bundles"] == []
+    request = {"k": 1, "boosts": {"items": {"film-9": 1000}}}
+    assert ids(shop.post("/bundles", json=request).json()["bundles"][0]) == ["film-9"]
+    assert shop.get("/bundles", params={"k": 51}).status_code == 422
+    assert shop.get("/bundles", params={"method": "magic"}).status_code == 422

@@ -1,0 +1,103 @@
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+import httpx
+from app_process import Service, eventually
+from app_shop import publish
+
+
+def version_in_use(service: Service) -> str | None:
+    answer = service.client.get("/models/active")
+    return answer.json().get("version")
+
+
+def test_a_store_without_a_model_is_picked_up_as_soon_as_one_comes(
+    start: Callable[..., Service], tmp_path: Path
+) -> None:
+    service = start()
+    waiting = service.client.get("/readyz")
+    assert waiting.status_code == 503
+    assert set(waiting.json()["missing"]) == {"model"}
+    refused = service.client.get("/recommend", params={"items": "camera-0"})
+    assert refused.status_code == 503
+    assert refused.json()["type"] == "urn:tripod:problem:model-missing"
+    assert int(refused.headers["retry-after"]) > 0
+    assert service.client.get("/models").json() == {"in_use": None, "models": []}
+    assert service.client.post("/carts/x/items", json={"item_id": "camera-0"}).status_code == 200
+    version = publish(tmp_path / "store")
+    service.ready()
+    answer = service.client.get("/recommend", params={"cart_id": "x"}).json()
+    assert answer["model_version"] == version
+    assert service.metric(f"tripod_model_info.*{version}") == 1
+    assert service.metric("tripod_catalogue_items") == 60
+
+
+def test_models_are_swapped_under_load_and_no_request_fails(
+    start: Callable[..., Service], tmp_path: Path
+) -> None:
+    versions = [publish(tmp_path / "store")]
+    service = start().ready()
+    statuses: set[int] = set()
+    seen: set[str] = set()
+    mixed: list[str] = []
+    over = threading.Event()
+
+    def ask() -> None:
+        with httpx.Client(base_url=service.client.base_url, timeout=30) as client:
+            while not over.is_set():
+                answer = client.post(
+                    "/recommend/batch", json={"carts": [{"items": ["camera-0"]}, {}], "k": 3}
+                )
+                statuses.add(answer.status_code)
+                body = answer.json()
+                inside = {body["model_version"], *(part["model_version"] for part in body["results"])}
+                seen.update(inside)
+                mixed.extend(inside if len(inside) > 1 else [])
+
+    askers = [threading.Thread(target=ask) for _ in range(4)]
+    for asker in askers:
+        asker.start()
+    eventually(lambda: seen, "the first model never answered")
+    for strength in (2.0, 3.0, 4.0):
+        versions.append(publish(tmp_path / "store", strength=strength))
+        eventually(lambda: versions[-1] in seen, "the new model never answered")
+    over.set()
+    for asker in askers:
+        asker.join()
+    assert statuses == {200}
+    assert seen == set(versions)
+    assert mixed == []
+
+
+def test_a_broken_version_is_refused_and_the_old_one_goes_on(
+    start: Callable[..., Service], tmp_path: Path
+) -> None:
+    store = tmp_path / "store"
+    good = publish(store)
+    service = start().ready()
+    broken = publish(store, activate=False)
+    kernel = store / broken / "kernel.safetensors"
+    damaged = bytearray(kernel.read_bytes())
+    damaged[-5] ^= 0xFF
+    kernel.write_bytes(damaged)
+    (store / "ACTIVE").write_text(f"{broken}\n")  # the store itself would refuse to activate it
+
+    def refusal() -> str | None:
+        return service.client.get("/readyz").json()["refused_because"]
+
+    reason = eventually(refusal, "the broken version went unnoticed")
+    assert broken in reason
+    entries = {entry["version"]: entry for entry in service.client.get("/models").json()["models"]}
+    assert entries[good]["status"] == "in_use"
+    assert entries[broken]["status"] == "refused"
+    assert entries[broken]["refused_because"] == reason
+    assert service.client.get("/recommend").json()["model_version"] == good
+    logged = [event for event in service.events() if event["event"] == "model refused"]
+    assert [event["model_version"] for event in logged] == [broken]
+    assert service.metric("tripod_model_loads_total.*refused") == 1
+    newest = publish(store)
+    eventually(lambda: version_in_use(service) == newest, "the repaired store was not followed")
+    assert service.client.get("/readyz").json()["refused_version"] is None

@@ -1,0 +1,96 @@
+"""The OpenAPI document: frozen in a file, and true.
+
+After a change that is meant: `UPDATE_OPENAPI=1 .venv/bin/pytest tests/app/test_openapi.py -k unnoticed`
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import schemathesis
+from app_process import Service
+from app_shop import publish
+from hypothesis import HealthCheck, given, settings
+from schemathesis import GenerationMode
+from schemathesis.checks import not_a_server_error
+from schemathesis.specs.openapi.checks import (
+    content_type_conformance,
+    response_headers_conformance,
+    response_schema_conformance,
+    status_code_conformance,
+)
+
+from app.main import create_app
+from app.settings import Settings
+
+SNAPSHOT = Path(__file__).parent / "openapi.json"
+DOCUMENT = create_app(Settings(redis_url="redis://127.0.0.1:1")).openapi()
+OPERATIONS = [(path, method) for path, operations in DOCUMENT["paths"].items() for method in operations]
+
+
+def test_the_document_does_not_change_unnoticed() -> None:
+    written = json.dumps(DOCUMENT, indent=1, ensure_ascii=False, sort_keys=True) + "\n"
+    if os.environ.get("UPDATE_OPENAPI"):
+        SNAPSHOT.write_text(written)
+    assert SNAPSHOT.read_text() == written, "if this is meant, update the snapshot: see the top of this file"
+
+
+@pytest.mark.parametrize(("path", "method"), OPERATIONS)
+def test_every_operation_reads_like_documentation(path: str, method: str) -> None:
+    operation = DOCUMENT["paths"][path][method]
+    assert operation["summary"]
+    assert operation["description"]
+    assert operation["tags"]
+    for status, response in operation["responses"].items():
+        if status.startswith(("4", "5")):
+            assert list(response["content"]) == ["application/problem+json"]
+
+
+@pytest.fixture(scope="module")
+def probed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+    """A service of its own: what the probes change must not confuse other tests."""
+    store = tmp_path_factory.mktemp("probed") / "store"
+    publish(store)
+    with Service(store) as running:
+        yield running.ready()
+
+
+@pytest.mark.parametrize(("path", "method"), OPERATIONS)
+def test_no_request_finds_a_server_error_or_an_undeclared_answer(
+    probed: Service, path: str, method: str
+) -> None:
+    schema = schemathesis.openapi.from_dict(DOCUMENT)
+    schema.config.update(base_url=str(probed.client.base_url))
+    operation = schema[path][method.upper()]
+    sensible = operation.as_strategy(generation_mode=GenerationMode.POSITIVE)
+    nonsense = operation.as_strategy(generation_mode=GenerationMode.NEGATIVE)
+    answered = []
+
+    @settings(
+        max_examples=25,
+        deadline=None,
+        derandomize=True,
+        database=None,
+        suppress_health_check=list(HealthCheck),
+    )
+    @given(case=sensible | nonsense)
+    def probe(case: schemathesis.Case) -> None:
+        response = case.call()
+        case.validate_response(
+            response,
+            checks=[
+                not_a_server_error,
+                status_code_conformance,
+                content_type_conformance,
+                response_headers_conformance,
+                response_schema_conformance,
+            ],
+        )
+        answered.append(response.status_code)
+
+    probe()
+    assert answered

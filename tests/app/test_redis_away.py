@@ -1,0 +1,58 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from app_process import Service, Valkey, eventually
+from app_shop import publish
+
+
+def test_with_redis_away_the_rest_goes_on_and_all_recovers(
+    start: Callable[..., Service], valkey: Valkey, tmp_path: Path
+) -> None:
+    publish(tmp_path / "store")
+    service = start(REDIS_URL=valkey.url).ready()
+    shop = service.client
+    shop.post("/carts/kept/items", json={"item_id": "camera-0"})
+    shop.patch("/items/film-0", json={"in_stock": False})
+    valkey.kill()
+    for refused in (
+        shop.get("/carts/kept"),
+        shop.post("/carts/kept/items", json={"item_id": "film-0"}),
+        shop.post("/carts/kept/checkout"),
+        shop.get("/recommend", params={"cart_id": "kept"}),
+        shop.get("/carts/kept/insights"),
+        shop.patch("/items/film-0", json={"boost": 2}),
+    ):
+        assert refused.status_code == 503
+        assert refused.json()["type"] == "urn:tripod:problem:redis-away"
+        assert int(refused.headers["retry-after"]) >= 1
+        assert refused.elapsed.total_seconds() < 5
+    going_on = shop.get("/recommend", params={"items": "camera-0", "k": 100})
+    assert going_on.status_code == 200
+    assert "film-0" not in {item["item_id"] for item in going_on.json()["items"]}
+    assert shop.get("/bundles").status_code == 200
+    assert shop.get("/items/film-0").json()["in_stock"] is False
+    assert set(shop.get("/readyz").json()["missing"]) == {"redis"}
+    assert shop.get("/healthz").status_code == 200
+    valkey.start()
+    service.ready()
+    assert shop.get("/carts/kept").json()["items"] == [{"item_id": "camera-0", "quantity": 1}]
+    assert shop.post("/carts/kept/items", json={"item_id": "camera-0"}).json()["items"][0]["quantity"] == 2
+    assert shop.post("/carts/kept/checkout").status_code == 200
+    messages = [event["event"] for event in service.events() if "redis is" in event["event"]]
+    assert messages == ["redis is away", "redis is back"]
+    assert service.metric("tripod_redis_seconds_count.*error") > 0
+
+
+def test_a_service_that_starts_without_redis_finds_it_later(
+    start: Callable[..., Service], valkey: Valkey, tmp_path: Path
+) -> None:
+    publish(tmp_path / "store")
+    valkey.kill()
+    service = start(REDIS_URL=valkey.url)
+    eventually(lambda: service.client.get("/recommend").status_code == 200, "it needs Redis to recommend")
+    assert set(service.client.get("/readyz").json()["missing"]) == {"redis"}
+    valkey.start()
+    service.ready()
+    assert service.client.post("/carts").status_code == 201

@@ -1,0 +1,134 @@
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import redis
+from app_process import Service, eventually
+from app_shop import publish
+
+from app.settings import Settings, settings_table
+
+
+def run(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    clean = {name: value for name, value in os.environ.items() if not name.startswith("TRIPOD_")}
+    return subprocess.run(
+        [sys.executable, "-m", "app", *arguments],
+        env=clean | environment,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+
+def valkey_of(folder: Path) -> tuple[redis.Redis, int]:
+    client = redis.Redis(unix_socket_path=str(folder / "valkey" / "valkey.sock"))
+    return client, int(client.info("server")["process_id"])
+
+
+def runs(pid: int) -> bool:
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0]
+    except FileNotFoundError:
+        return False
+    return state != "Z"
+
+
+@pytest.mark.parametrize(
+    ("variable", "value"),
+    [
+        ("TRIPOD_PORT", "eighty"),
+        ("TRIPOD_CART_TTL", "0"),
+        ("TRIPOD_LOG_LEVEL", "loud"),
+        ("REDIS_URL", "http://example.org"),
+        ("TRIPOD_ADMIN_KEY", "short"),
+    ],
+)
+def test_a_bad_setting_stops_the_start_with_a_sentence(variable: str, value: str) -> None:
+    result = run("serve", **{variable: value})
+    assert result.returncode == 2
+    assert result.stdout == ""
+    assert len(result.stderr.splitlines()) == 1
+    assert variable in result.stderr
+    assert ("KEY" in variable) == (value not in result.stderr)
+
+
+def test_a_busy_port_is_told_in_a_sentence(tmp_path: Path) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = str(taken.getsockname()[1])
+        result = run("serve", "--port", port, "--store", str(tmp_path / "store"))
+    assert result.returncode == 2
+    assert len(result.stderr.splitlines()) == 1
+    assert port in result.stderr
+
+
+def test_every_setting_is_in_the_table() -> None:
+    printed = run("settings").stdout
+    assert printed.strip() == settings_table()
+    assert all(field.description for field in Settings.model_fields.values())
+    assert len(printed.splitlines()) == 2 + len(Settings.model_fields)
+
+
+def test_carts_outlive_a_restart_and_nothing_is_left_running(
+    start: Callable[..., Service], tmp_path: Path
+) -> None:
+    service = start()
+    service.client.post("/carts/saved/items", json={"item_id": "camera-0"})
+    client, pid = valkey_of(tmp_path)
+    client.close()
+    second = run("serve", "--port", "0", "--store", str(tmp_path / "store"))
+    assert second.returncode == 2
+    assert "Another Tripod" in second.stderr
+    assert service.stop() == 0
+    assert not runs(pid)
+    again = start()
+    assert again.client.get("/carts/saved").json()["items"][0]["item_id"] == "camera-0"
+
+
+def test_valkey_ends_when_the_service_is_killed(start: Callable[..., Service], tmp_path: Path) -> None:
+    service = start()
+    client, pid = valkey_of(tmp_path)
+    client.close()
+    service.process.kill()
+    eventually(lambda: not runs(pid), "the embedded Valkey outlived the service")
+    assert service.process.wait() == -signal.SIGKILL
+
+
+def test_a_dead_valkey_is_started_again(start: Callable[..., Service], tmp_path: Path) -> None:
+    service = start()
+    service.client.post("/carts/saved/items", json={"item_id": "camera-0"})
+    client, pid = valkey_of(tmp_path)
+    client.close()
+    os.kill(pid, signal.SIGKILL)
+    answer = eventually(
+        lambda: (found := service.client.get("/carts/saved")).status_code == 200 and found,
+        "carts never came back",
+    )
+    assert answer.json()["items"][0]["item_id"] == "camera-0"
+    client, new_pid = valkey_of(tmp_path)
+    client.close()
+    assert new_pid != pid
+
+
+def test_several_workers_share_carts_and_metrics(start: Callable[..., Service], tmp_path: Path) -> None:
+    publish(tmp_path / "store")
+    service = start("--workers", "2").ready()
+    service.client.post("/carts/shared/items", json={"item_id": "camera-0"})
+    before = service.metric('tripod_request_seconds_count.*route="/recommend".*')
+    for _ in range(40):
+        service.client.headers["connection"] = "close"  # so that either worker gets some
+        assert service.client.get("/recommend", params={"cart_id": "shared"}).status_code in (200, 503)
+    counted = service.metric('tripod_request_seconds_count.*route="/recommend".*')
+    assert counted - before == 40
+    _, pid = valkey_of(tmp_path)
+    assert service.stop() == 0
+    assert not runs(pid)
