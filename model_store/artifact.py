@@ -6,10 +6,11 @@ import hashlib
 import io
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import partial
 from importlib.metadata import PackageNotFoundError
 from importlib.metadata import version as installed_version
 from pathlib import Path
@@ -24,6 +25,7 @@ from pydantic import JsonValue
 from model_store.errors import (
     DamagedModelError,
     InvalidDraftError,
+    StorageError,
     UnknownFileError,
     UnknownVersionError,
     reason,
@@ -90,25 +92,26 @@ class StoredModel:
 
 def write_files(draft: Draft, version: str, created: datetime, folder: Path) -> None:
     """Write all of the draft's files and, last, its manifest."""
-    try:
-        _write_parts(draft, folder)
-        entries = {path.name: _entry(path) for path in sorted(folder.iterdir())}
-        manifest = _manifest(draft, version, created, entries).to_json()
-    except ValueError as error:  # text that is not Unicode, a hyper-parameter that is not JSON
-        raise InvalidDraftError(f"the model cannot be published: {reason(error)}") from error
-    (folder / MANIFEST).write_bytes(manifest)
-
-
-def _write_parts(draft: Draft, folder: Path) -> None:
-    _write_kernel(draft, folder / KERNEL)
-    (folder / ITEMS).write_bytes(draft.items.to_json())
-    if draft.relevance is not None:
-        _write_relevance(draft.relevance, folder / RELEVANCE)
+    writers: dict[str, Callable[[Path], object]] = {
+        KERNEL: lambda path: _write_kernel(draft, path),
+        ITEMS: lambda path: path.write_bytes(draft.items.to_json()),
+    }
+    if (relevance := draft.relevance) is not None:
+        writers[RELEVANCE] = lambda path: _write_relevance(relevance, path)
     for name, data in draft.files.items():
-        (folder / name).write_bytes(data)
+        writers[name] = partial(Path.write_bytes, data=data)
+    writers[MANIFEST] = lambda path: path.write_bytes(_manifest(draft, version, created, folder).to_json())
+    for name, write in writers.items():
+        try:
+            write(folder / name)
+        except (OSError, safetensors.SafetensorError) as error:
+            what = f"{version}/{name} could not be written in {folder.parent}"
+            raise StorageError(f"{what}: {reason(error)}") from error
+        except ValueError as error:  # text that is not Unicode, a hyper-parameter that is not JSON
+            raise InvalidDraftError(f"the model cannot be published: {reason(error)}") from error
 
 
-def _manifest(draft: Draft, version: str, created: datetime, files: dict[str, FileEntry]) -> Manifest:
+def _manifest(draft: Draft, version: str, created: datetime, folder: Path) -> Manifest:
     return Manifest(
         version=version,
         created=created,
@@ -120,7 +123,7 @@ def _manifest(draft: Draft, version: str, created: datetime, files: dict[str, Fi
         metrics=draft.metrics,
         knobs=draft.knobs,
         tripod_version=_tripod_version(),
-        files=files,
+        files={path.name: _entry(path) for path in sorted(folder.iterdir())},
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import textwrap
 
 
@@ -52,4 +53,5 @@ class StorageError(ModelStoreError):
 def reason(error: BaseException) -> str:
     """The cause in a few words, on one line: `No space left on device`, not `[Errno 28] …`."""
     text = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+    text = re.sub(r"^.*I/O error: | \(os error \d+\)", "", text)  # safetensors' way of saying it
     return textwrap.shorten(text, 200, placeholder=" …") or type(error).__name__

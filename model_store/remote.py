@@ -95,9 +95,9 @@ class RemoteFolder:
 
     def sweep(self) -> None:
         """See Storage."""
+        long_ago = f"{datetime.now(UTC) - _ABANDONED:%Y%m%d-%H%M%S}"
         for name in set(self._uploads()) - set(self.versions()):
-            started = datetime.strptime(name[:15], "%Y%m%d-%H%M%S").replace(tzinfo=UTC)
-            if datetime.now(UTC) - started > _ABANDONED:
+            if name < long_ago:
                 self.remove(name)
 
     def exclusive(self) -> AbstractContextManager[None]:

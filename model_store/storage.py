@@ -10,8 +10,6 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager
 from pathlib import Path
 from typing import BinaryIO, Protocol
 
-from safetensors import SafetensorError
-
 from model_store.manifest import Manifest, is_version
 
 ACTIVE = "ACTIVE"
@@ -62,7 +60,7 @@ class Storage(Protocol):
 class LocalFolder:
     """A folder on a POSIX file system: renames are atomic, locks die with their process."""
 
-    failures: tuple[type[Exception], ...] = (OSError, SafetensorError)
+    failures: tuple[type[Exception], ...] = (OSError,)
     fetch_verifies = False
 
     def __init__(self, root: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -215,14 +216,15 @@ class ModelStore:
 def _storage(url: str | Path, cache: Path) -> Storage:
     if isinstance(url, Path) or "://" not in url:
         return LocalFolder(Path(url).expanduser().absolute())
+    shown = re.sub("//[^/@]*@", "//…@", url)  # a password in the URL is for nobody's eyes
     try:
         # Listings must be fresh: other processes publish and delete.
         fs, root = fsspec.url_to_fs(url, use_listings_cache=False)
     except Exception as error:
-        raise StorageError(f"the model store {url} cannot be reached: {reason(error)}") from error
+        raise StorageError(f"the model store {shown} cannot be reached: {reason(error)}") from error
     if isinstance(fs, LocalFileSystem):
         return LocalFolder(Path(root))
-    return RemoteFolder(fs, root, url, cache)
+    return RemoteFolder(fs, root, shown, cache)
 
 
 def _default_cache() -> Path:
