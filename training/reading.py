@@ -14,6 +14,8 @@ from training.errors import DataError
 from training.sources import Source, read_sources
 from training.tables import LINE, read_basket_lines, read_table
 
+_TIME_PATTERNS = ("%Y-%m-%dT%H:%M:%S%.f", "%Y-%m-%dT%H:%M", "%Y-%m-%d")  # ISO 8601, UTC
+
 
 @dataclass(frozen=True, slots=True)
 class ReadingRules:
@@ -98,10 +100,13 @@ def _times(frame: pl.DataFrame, source: Source) -> pl.Expr:
     column = frame["timestamp"]
     if column.dtype.is_temporal():
         return pl.lit(column.cast(pl.Datetime("us")))
-    times = column.str.to_datetime(time_unit="us", time_zone="UTC", strict=False).dt.replace_time_zone(None)
-    dates = column.str.to_date(strict=False).cast(pl.Datetime("us"))
+    text = column.str.replace(" ", "T").str.strip_suffix("Z")
     seconds = pl.from_epoch(column.cast(pl.Float64, strict=False).cast(pl.Int64, strict=False), "s")
-    parsed = times.fill_null(dates).fill_null(seconds.cast(pl.Datetime("us")))
+    parsed = seconds.cast(pl.Datetime("us"))
+    for pattern in _TIME_PATTERNS:
+        parsed = parsed.fill_null(text.str.to_datetime(pattern, time_unit="us", strict=False))
+    with_zone = text.str.to_datetime("%Y-%m-%dT%H:%M:%S%.f%:z", time_unit="us", strict=False)
+    parsed = parsed.fill_null(with_zone.dt.convert_time_zone("UTC").dt.replace_time_zone(None))
     wrong = frame.filter(column.is_not_null() & parsed.is_null())
     if len(wrong):
         raise DataError(

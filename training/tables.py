@@ -82,19 +82,22 @@ def _first_bad_csv_line(source: Source) -> DataError | None:
 
 def _read_json_lines(source: Source, wanted: list[str]) -> pl.DataFrame:
     try:
-        frame = pl.read_ndjson(
-            io.BytesIO(source.content),
-            schema_overrides=dict.fromkeys(wanted, pl.String),
-            infer_schema_length=None,
-        )
-    except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
+        frame = pl.read_ndjson(io.BytesIO(source.content), schema=dict.fromkeys(wanted, pl.String))
+    except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as failure:
         raise _first_bad_json_line(source, wanted) or DataError(
-            f"not JSON Lines ({error})", source.name
-        ) from error
-    # The override adds columns that no line has; they must count as missing.
-    return frame.select(
-        name for name in frame.columns if name not in wanted or frame[name].is_not_null().any()
-    )
+            f"not JSON Lines ({failure})", source.name
+        ) from failure
+    looks_nested = pl.any_horizontal(pl.all().str.contains(r"^[\[{]"))
+    if frame.select(looks_nested.any()).item() and (error := _first_bad_json_line(source, wanted)):
+        raise error
+    # A column that no line has comes back empty; it must count as missing.
+    frame = frame.select(name for name in wanted if frame[name].is_not_null().any())
+    return frame if frame.width else pl.DataFrame(schema=_first_keys(source))
+
+
+def _first_keys(source: Source) -> list[str]:
+    first = next(line for line in source.content.decode("utf-8-sig").splitlines() if line.strip())
+    return list(json.loads(first))
 
 
 def _first_bad_json_line(source: Source, wanted: list[str]) -> DataError | None:

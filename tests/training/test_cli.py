@@ -1,0 +1,117 @@
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from model_store import ModelStore
+
+Run = Callable[..., subprocess.CompletedProcess[str]]
+QUICK = ("--rank", 6, "--skew-rank", 6, "--steps", 40, "--batch-size", 100, "--quiet")
+
+
+def test_check_shows_what_is_in_the_baskets(training: Run, planted_file: Path) -> None:
+    table = training("check", planted_file)
+    assert table.returncode == 0, table.stderr
+    for text in ("baskets", "1,500", "basket size", "suggested --rank", "dropped"):
+        assert text in table.stdout
+    figures = json.loads(training("check", planted_file, "--json").stdout)
+    assert figures["baskets"] == 1500
+    assert figures["items"] == 40
+    assert figures["suggested_rank"] == 20
+    assert figures["dropped"]["duplicate_rows"] == 0
+
+
+@pytest.mark.parametrize("command", [("check",), ("fit", "--baskets")])
+def test_bad_input_is_one_message_and_exit_code_2(
+    training: Run, tmp_path: Path, command: tuple[str, ...]
+) -> None:
+    (tmp_path / "bad.csv").write_text("order,sku\n1,a\n")
+    result = training(*command, tmp_path / "bad.csv")
+    assert result.returncode == 2
+    assert result.stdout == ""
+    assert result.stderr.strip().startswith(
+        f"error: {tmp_path / 'bad.csv'}, line 1: there is no column 'basket_id'"
+    )
+    assert len(result.stderr.strip().splitlines()) == 1
+
+
+def test_bad_options_are_one_message(training: Run, planted_file: Path, tmp_path: Path) -> None:
+    result = training("fit", "--baskets", planted_file, "--store", tmp_path / "store", "--holdout", 5000)
+    assert result.returncode == 2
+    assert "1500 baskets are too few" in result.stderr
+    assert not (tmp_path / "store").exists() or not ModelStore(tmp_path / "store").versions()
+
+
+def test_fit_publishes_activates_and_prints_the_version_last(
+    training: Run, planted_file: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "items.csv").write_text("item_id,name\na0,Camera\nb0,Tripod\n")
+    store = ModelStore(tmp_path / "store")
+    common = ("fit", "--baskets", planted_file, "--store", tmp_path / "store", "--holdout", 200)
+    result = training(*common, "--items", tmp_path / "items.csv", *QUICK)
+    assert result.returncode == 0, result.stderr
+    assert result.stderr == ""
+    first = result.stdout.splitlines()[-1]
+    assert store.active() == first
+    model = store.open()
+    assert model.kernel.size == 40
+    assert model.kernel.rank == 12
+    assert model.items.names[model.items.row_of("b0") or 0] == "Tripod"
+    assert model.manifest.metrics["test_log_likelihood"] < 0  # type: ignore[operator]
+    assert model.manifest.hyperparameters["rank"] == 6
+    assert model.manifest.hyperparameters["holdout"] == 200
+
+    second = training(*common, "--no-activate", *QUICK).stdout.strip()
+    assert second != first
+    assert store.active() == first
+    assert (store.open(second).kernel.factors == model.kernel.factors).all()  # the same seed
+
+
+def test_json_logs(training: Run, planted_file: Path, tmp_path: Path) -> None:
+    result = training("fit", "--baskets", planted_file, "--store", tmp_path, *QUICK[:-1], "--json-logs")
+    events = [json.loads(line) for line in result.stderr.splitlines()]
+    assert [event["event"] for event in events] == ["progress"] * 3 + ["fitted"]
+    assert [event.get("step") for event in events[:3]] == [0, 25, 40]
+    assert events[-1]["validation_log_likelihood"] == pytest.approx(events[2]["best"], abs=1e-3)
+
+
+@pytest.mark.usefixtures("training")  # for its cache folder
+def test_ctrl_c_keeps_the_best_and_resume_goes_on(planted_file: Path, tmp_path: Path) -> None:
+    store = ModelStore(tmp_path / "store")
+    command = ["fit", "--baskets", planted_file, "--store", tmp_path / "store", "--rank", 6, "--skew-rank", 6]
+    command += ["--steps", 30_000, "--patience", 5000, "--json-logs"]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "training", *map(str, command)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stderr is not None
+    for line in process.stderr:
+        if json.loads(line)["step"] >= 100:
+            break
+    os.kill(process.pid, signal.SIGINT)
+    output, errors = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert "stopping after this step" in errors
+    assert "--resume" in errors
+    version = output.strip()
+    assert store.active() is None
+    assert store.open(version).manifest.hyperparameters["interrupted"] is True
+
+    process = subprocess.Popen(
+        [sys.executable, "-m", "training", *map(str, command), "--resume"], stderr=subprocess.PIPE, text=True
+    )
+    assert process.stderr is not None
+    steps = [json.loads(line)["step"] for line in (process.stderr.readline() for _ in range(2))]
+    assert steps[0] >= 100
+    process.send_signal(signal.SIGINT)
+    time.sleep(0.01)
+    process.communicate(timeout=60)
+    assert process.returncode == 130

@@ -1,0 +1,214 @@
+import gzip
+import json
+from pathlib import Path
+
+import fsspec
+import numpy as np
+import polars as pl
+import pytest
+
+from training.errors import DataError
+from training.item_table import describe_items, read_item_table
+from training.reading import ReadingRules, read_baskets
+
+# four baskets of milk, bread, eggs, tea; ids are texts and keep their leading zeros
+PAIRS = [
+    ("1", "milk"),
+    ("1", "bread"),
+    ("2", "milk"),
+    ("2", "007"),
+    ("3", "eggs"),
+    ("4", "milk"),
+    ("4", "bread"),
+]
+LINES = "milk bread\nmilk 007\neggs\nbread milk\n"
+WANTED = [{"milk", "bread"}, {"milk", "007"}, {"eggs"}, {"milk", "bread"}]
+
+
+def contents(location: object, rules: ReadingRules | None = None) -> list[set[str]]:
+    baskets = read_baskets(str(location), rules).baskets
+    return [{baskets.catalogue[row] for row in basket} for basket in baskets]
+
+
+def write_every_format(folder: Path) -> list[Path]:
+    frame = pl.DataFrame(PAIRS, schema=["basket_id", "item_id"], orient="row")
+    frame.write_csv(folder / "table.csv")
+    frame.write_parquet(folder / "table.parquet")
+    frame.write_ndjson(folder / "table.jsonl")
+    numbers = frame.with_columns(pl.col("basket_id").cast(pl.Int64))
+    numbers.write_ndjson(folder / "numbers.ndjson")
+    (folder / "lines.txt").write_text(LINES)
+    (folder / "commas.txt").write_text(LINES.replace(" ", ","))
+    (folder / "windows.txt").write_bytes(b"\xef\xbb\xbf" + LINES.replace("\n", "\r\n").encode())
+    (folder / "no_ending").write_text("\n" + LINES.replace("\n", "\n\n"))
+    for name in ("table.csv", "table.jsonl", "lines.txt"):
+        (folder / f"{name}.gz").write_bytes(gzip.compress((folder / name).read_bytes()))
+    return sorted(folder.iterdir())
+
+
+def test_every_format_gives_the_same_baskets(tmp_path: Path) -> None:
+    files = write_every_format(tmp_path)
+    assert len(files) == 11
+    for file in files:
+        assert contents(file) == WANTED, file.name
+    assert len({read_baskets(str(file)).baskets.fingerprint() for file in files}) == 1
+
+
+def test_the_catalogue_is_ordered_by_popularity_then_id(tmp_path: Path) -> None:
+    (tmp_path / "b.txt").write_text(LINES)
+    baskets = read_baskets(str(tmp_path / "b.txt")).baskets
+    assert baskets.catalogue == ("milk", "bread", "007", "eggs")
+    assert baskets.counts.tolist() == [3, 2, 1, 1]
+    assert baskets.sizes.tolist() == [2, 2, 1, 2]
+
+
+def test_a_folder_is_read_file_by_file(tmp_path: Path) -> None:
+    (tmp_path / "1.txt").write_text("a b\n")
+    (tmp_path / "2.txt").write_text("b c\n")
+    (tmp_path / "notes.md").write_text("not data")
+    assert contents(tmp_path) == [{"a", "b"}, {"b", "c"}]
+
+
+def test_an_fsspec_url_is_read() -> None:
+    with fsspec.open("memory://shop/baskets.txt", "wb") as file:
+        file.write(LINES.encode())
+    assert contents("memory://shop/baskets.txt") == WANTED
+
+
+def test_columns_can_be_mapped(tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text("order,sku,n\n1,a,2\n1,b,0\n2,c,-1\n2,d,1.5\n3,e,\n")
+    rules = ReadingRules(columns={"basket_id": "order", "item_id": "sku", "quantity": "n"})
+    assert contents(tmp_path / "t.csv", rules) == [{"a"}, {"d"}, {"e"}]
+    assert read_baskets(str(tmp_path / "t.csv"), rules).dropped.rows_without_quantity == 2
+
+
+def test_rules_drop_and_count(tmp_path: Path) -> None:
+    (tmp_path / "b.txt").write_text("a b a\na b c d\na\nz\na z2\n")
+    data = read_baskets(str(tmp_path / "b.txt"), ReadingRules(max_basket_size=3, min_item_count=2))
+    assert data.baskets.catalogue == ("a",)
+    assert [len(basket) for basket in data.baskets] == [1, 1, 1]
+    assert data.dropped.as_dict() == {
+        "rows_without_quantity": 0,
+        "duplicate_rows": 1,
+        "oversize_baskets": 1,
+        "rare_items": 3,
+        "emptied_baskets": 1,
+    }
+
+
+@pytest.mark.parametrize("form", ["iso", "date", "seconds", "parquet"])
+def test_timestamps_of_every_kind(tmp_path: Path, form: str) -> None:
+    texts = {
+        "iso": ["2026-01-02T10:00:00", "2026-01-02T12:00:00+01:00", "2026-01-03 00:00Z"],
+        "date": ["2026-01-02", "2026-01-02", "2026-01-03"],
+        "seconds": ["1767348000", "1767351600", "1767398400"],
+    }
+    frame = pl.DataFrame({"basket_id": ["1", "1", "2"], "item_id": ["a", "b", "c"]})
+    if form == "parquet":
+        seconds = pl.Series("timestamp", [1767348000, 1767351600, 1767398400])
+        frame.with_columns(pl.from_epoch(seconds, "s")).write_parquet(tmp_path / "t.parquet")
+    else:
+        frame.with_columns(pl.Series("timestamp", texts[form])).write_csv(tmp_path / "t.csv")
+    baskets = read_baskets(str(next(tmp_path.iterdir()))).baskets
+    assert baskets.timestamps is not None
+    hours = [] if form == "date" else [np.datetime64("2026-01-02T11:00"), np.datetime64("2026-01-03T00:00")]
+    days = [np.datetime64("2026-01-02"), np.datetime64("2026-01-03")]
+    assert baskets.timestamps.tolist() == [moment.astype("datetime64[us]").item() for moment in hours or days]
+
+
+BAD_FILES = {
+    "empty.txt": (b"", "the file is empty", None),
+    "blank.txt": (b" \n\n", "the file is empty", None),
+    "junk.txt": (b"a b\n\x00\x01\x02", "not UTF-8 text (byte 0x00)", 2),
+    "latin.csv": ("basket_id,item_id\n1,caf\xe9\n".encode("latin-1"), "not UTF-8 text (byte 0xe9)", 2),
+    "wrong.txt.gz": (b"a b c", "no complete gzip file", None),
+    "cut.txt.gz": (gzip.compress(b"a b\n" * 99)[:20], "no complete gzip file", None),
+    "columns.csv": (b"order,sku\n1,a\n", "there is no column 'basket_id' (the columns are: order, sku)", 1),
+    "ragged.csv": (b"basket_id,item_id\n1,a\n2,b,c\n", "3 fields, but the header has 2", 3),
+    "quote.csv": (b'basket_id,item_id\n1,a\n2,"b\n3,c\n', "cannot be read as CSV", 4),
+    "missing.csv": (b"basket_id,item_id\n1,a\n,b\n", "the row has no basket_id", 3),
+    "no_item.csv": (b"basket_id,item_id\n1,a\n2, \n", "the row has no item_id", 3),
+    "header_only.csv": (b"basket_id,item_id\n", "not a single basket", None),
+    "quantity.csv": (
+        b"basket_id,item_id,quantity\n1,a,1\n1,b,many\n",
+        "the quantity 'many' is not a number",
+        3,
+    ),
+    "time.csv": (b"basket_id,item_id,timestamp\n1,a,yesterday\n", "the timestamp 'yesterday' is neither", 2),
+    "broken.jsonl": (b'{"basket_id": 1, "item_id": "a"}\n{"basket_id": 1,\n', "the line is not JSON", 2),
+    "list.jsonl": (b'{"basket_id": 1, "item_id": "a"}\n[1, "a"]\n', "not a JSON object", 2),
+    "nested.jsonl": (
+        b'{"basket_id": 1, "item_id": "a"}\n{"basket_id": 2, "item_id": ["a", "b"]}\n',
+        "'item_id' must be a text or a number",
+        2,
+    ),
+    "keys.jsonl": (b'{"order": 1, "sku": "a"}\n', "there is no column 'basket_id'", None),
+    "junk.parquet": (b"PAR1junk", "not a readable Parquet file", None),
+}
+
+
+@pytest.mark.parametrize("name", BAD_FILES)
+def test_bad_input_is_named_with_its_line(tmp_path: Path, name: str) -> None:
+    content, message, line = BAD_FILES[name]
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(DataError) as error:
+        read_baskets(str(tmp_path / name))
+    place = f"{tmp_path / name}, line {line}: " if line else f"{tmp_path / name}: "
+    assert str(error.value).startswith(place)
+    assert message in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+def test_no_file_and_an_empty_folder(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="no such file"):
+        read_baskets(str(tmp_path / "nothing.csv"))
+    with pytest.raises(DataError, match="holds no data file"):
+        read_baskets(str(tmp_path))
+
+
+def test_rules_that_leave_nothing_say_so(tmp_path: Path) -> None:
+    (tmp_path / "b.txt").write_text("a b\nc d\n")
+    with pytest.raises(DataError, match="no basket is left"):
+        read_baskets(str(tmp_path / "b.txt"), ReadingRules(min_item_count=2))
+
+
+def test_item_tables_of_every_format(tmp_path: Path) -> None:
+    rows = [
+        {"item_id": "milk", "name": "Milk, fresh", "category": "dairy", "price": "1.5", "in_stock": "yes"},
+        {"item_id": "tea", "name": None, "category": None, "price": None, "in_stock": "False"},
+    ]
+    frame = pl.DataFrame(rows)
+    frame.write_csv(tmp_path / "i.csv")
+    frame.write_parquet(tmp_path / "i.parquet")
+    (tmp_path / "i.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    wanted = [("milk", "Milk, fresh", "dairy", 1.5, True), ("tea", None, None, None, False)]
+    for name in ("i.csv", "i.parquet", "i.jsonl"):
+        assert read_item_table(str(tmp_path / name)).rows() == wanted, name
+
+
+def test_items_are_described_in_catalogue_order(tmp_path: Path) -> None:
+    (tmp_path / "b.txt").write_text(LINES)
+    (tmp_path / "i.csv").write_text("sku,name\neggs,Eggs\nmilk,Milk\nunsold,Nothing\n")
+    baskets = read_baskets(str(tmp_path / "b.txt")).baskets
+    items = describe_items(baskets, read_item_table(str(tmp_path / "i.csv"), {"item_id": "sku"}))
+    assert items.ids == ("milk", "bread", "007", "eggs")
+    assert items.names == ("Milk", None, None, "Eggs")
+    assert items.counts == (3, 2, 1, 1)
+    assert describe_items(baskets, None).names == (None,) * 4
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("item_id,price\na,1\nb,cheap\n", "line 3: the price 'cheap' is not a number"),
+        ("item_id,price\na,-1\n", "line 2: the price '-1' is not a number of zero or more"),
+        ("item_id,in_stock\na,maybe\n", "line 2: in_stock is 'maybe'"),
+        ("item_id,name\na,A\nb,B\na,C\n", "item 'a' is listed twice (lines 2 and 4)"),
+        ("id,name\na,A\n", "there is no column 'item_id'"),
+    ],
+)
+def test_bad_item_tables(tmp_path: Path, text: str, message: str) -> None:
+    (tmp_path / "i.csv").write_text(text)
+    with pytest.raises(DataError) as error:
+        read_item_table(str(tmp_path / "i.csv"))
+    assert message in str(error.value)
