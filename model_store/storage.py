@@ -116,7 +116,7 @@ class LocalFolder:
 
     def remove(self, version: str) -> None:
         """See Storage."""
-        grave = self.root / f"{_SCRATCH}{version}"
+        grave = self.root / f"{_SCRATCH}deletion-{version}"  # a name its publisher does not clean up
         (self.root / version).rename(grave)
         shutil.rmtree(grave)
 
