@@ -9,11 +9,14 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ndpp.conditional import Conditional, condition
-from ndpp.kernel import FloatArray, Kernel
+from ndpp.batch_scan import BatchForm, best_rows_of_each
+from ndpp.conditional import Conditional, check_decoupling, check_rows, condition, distinct
+from ndpp.evidence import decoupled, invert_stack, item_scales
+from ndpp.gains import growths
+from ndpp.kernel import BLOCK, FloatArray, Indices, Kernel
 from ndpp.scan import Ranking
 from ndpp.tilt import Tilt
-from ndpp.topk import top_k
+from ndpp.topk import gain_scoring
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,44 +30,63 @@ class ConditionalBatch:
         return len(self.states)
 
     @cached_property
-    def _columns(self) -> FloatArray:
-        """Every cart's left and right columns side by side, in the precision of F."""
-        parts = [side for state in self.states for side in (state.left, state.right.T)]
-        stacked = np.hstack(parts) if parts else np.empty((self.kernel.rank, 0))
-        return np.ascontiguousarray(stacked, dtype=self.kernel.factors.dtype)
+    def _form(self) -> BatchForm:
+        return BatchForm.of(self.kernel, [state.form for state in self.states])
 
     def gains(self, rows: slice | None = None) -> FloatArray:
         """Gains of every cart for a range of rows, (carts, rows), in the precision of F, never negative."""
         first, last, _ = (rows or slice(None)).indices(self.kernel.size)
-        out = np.empty((len(self), last - first), dtype=self.kernel.factors.dtype)
-        for start in range(first, last, 2048):
-            part = slice(start, min(start + 2048, last))
-            images = self.kernel.factors[part] @ self._columns
-            weights = self.kernel.weights[part]
-            offset = 0
-            for number, state in enumerate(self.states):
-                width = len(state.used)
-                left = images[:, offset : offset + width]
-                right = images[:, offset + width : offset + 2 * width]
-                used_up = np.einsum("im,im->i", left, right)
-                out[number, start - first : part.stop - first] = weights - used_up
-                offset += 2 * width
-        np.maximum(out, 0, out=out)
+        gains = np.empty((len(self), max(last - first, 0)), dtype=self.kernel.factors.dtype)
+        for start in range(first, last, BLOCK):
+            part = slice(start, min(start + BLOCK, last))
+            raw = self._form.scan(self.kernel.factors[part], part)
+            gains[:, start - first : part.stop - first] = np.maximum(raw, 0).T
         for number, state in enumerate(self.states):
             inside = state.cart[(state.cart >= first) & (state.cart < last)]
-            out[number, inside - first] = 0
-        return out
+            gains[number, inside - first] = 0
+        return gains
 
     def top_k(self, k: int, tilts: Sequence[Tilt | None] | None = None) -> list[Ranking]:
         """The exact top k of every cart, each with its own tilt."""
         given = [None] * len(self) if tilts is None else tilts
         if len(given) != len(self):
             raise ValueError(f"{len(self)} carts need one tilt each, got {len(given)}")
-        return [top_k(state, k, tilt) for state, tilt in zip(self.states, given, strict=True)]
+        chosen = [tilt or Tilt() for tilt in given]
+        for tilt in chosen:
+            tilt.check(self.kernel.size)
+        scorings = [gain_scoring(state) for state in self.states]
+        return best_rows_of_each(self._form, scorings, k, chosen, [state.cart for state in self.states])
 
 
 def condition_many(
     kernel: Kernel, carts: Iterable[ArrayLike], *, decoupling: float = 0.0
 ) -> ConditionalBatch:
-    """Condition `kernel` on many carts at once."""
-    return ConditionalBatch(kernel, tuple(condition(kernel, cart, decoupling=decoupling) for cart in carts))
+    """Condition `kernel` on many carts at once: carts of one size share their linear algebra."""
+    check_decoupling(decoupling)
+    rows = [distinct(check_rows(cart, kernel.size, "cart row")) for cart in carts]
+    states: dict[int, Conditional] = {}
+    for size in {len(cart) for cart in rows}:
+        group = [number for number, cart in enumerate(rows) if len(cart) == size]
+        states.update(zip(group, _condition_group(kernel, [rows[i] for i in group], decoupling), strict=True))
+    return ConditionalBatch(kernel, tuple(states[number] for number in range(len(rows))))
+
+
+def _condition_group(kernel: Kernel, carts: list[Indices], decoupling: float) -> list[Conditional]:
+    """`condition` for carts of one size as stacked products; carts with idle items one by one."""
+    ordered = np.sort(np.array(carts, dtype=np.intp).reshape(len(carts), -1), axis=1)  # (g, n)
+    factors = kernel.factors[ordered].astype(np.float64)  # (g, n, R)
+    flat = factors.reshape(-1, kernel.rank)
+    right, columns = ((flat @ core).reshape(factors.shape) for core in (kernel.core, kernel.core.T))
+    diagonals = kernel.diagonal[ordered][:, :, None] * np.eye(ordered.shape[1])
+    blocks = decoupled(right @ factors.transpose(0, 2, 1) + diagonals, decoupling)
+    inverses = invert_stack(blocks, item_scales(kernel, factors, ordered))
+    if inverses is None:
+        return [condition(kernel, cart, decoupling=decoupling) for cart in carts]
+    left = (inverses.transpose(0, 2, 1) @ columns).transpose(0, 2, 1)  # (g, R, n)
+    states = [
+        Conditional(kernel, cart, decoupling, *parts)
+        for cart, *parts in zip(carts, ordered, inverses, left, right, strict=True)
+    ]
+    for state, growth in zip(states, growths(left, right), strict=True):
+        state.form.__dict__["growth"] = float(growth)
+    return states

@@ -227,7 +227,7 @@ def condition(kernel: Kernel, cart: ArrayLike | Sequence[int], *, decoupling: fl
 
 def distinct(rows: Indices) -> Indices:
     """Each row once, in the order of first appearance."""
-    return rows[np.sort(np.unique(rows, return_index=True)[1])]
+    return np.array(list(dict.fromkeys(rows.tolist())), dtype=np.intp)
 
 
 def check_rows(rows: ArrayLike, size: int, name: str) -> Indices:

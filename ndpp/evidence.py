@@ -10,16 +10,20 @@ _TOLERANCE = 1e-10  # pivots below this share of an item's scale are rounding, n
 
 
 def decoupled(block: Matrix, decoupling: float) -> Matrix:
-    """(1−ω) L_Y + ω Diag(L_Y): ω = 0 is exact conditioning, ω = 1 takes each item as independent evidence."""
+    """(1−ω) L_Y + ω Diag(L_Y), of one block or a stack of them.
+
+    ω = 0 is exact conditioning, ω = 1 takes each cart item as independent evidence.
+    """
     if decoupling == 0:
         return block
-    return (1 - decoupling) * block + decoupling * np.diag(np.diag(block))
+    own = np.eye(block.shape[-1], dtype=bool)
+    return np.where(own, block, (1 - decoupling) * block)
 
 
 def item_scales(kernel: Kernel, factors: Matrix, rows: Indices) -> Vector:
     """s with |L_ab| ≤ s_a s_b, so that tolerances do not depend on how popular an item is."""
     scale: Vector = np.sqrt(
-        kernel.diagonal[rows] + kernel.core_norm * np.einsum("ir,ir->i", factors, factors)
+        kernel.diagonal[rows] + kernel.core_norm * np.einsum("...r,...r->...", factors, factors)
     )
     return scale
 
@@ -48,8 +52,17 @@ def invert(block: Matrix, scales: Vector) -> tuple[Indices, Matrix]:
     return order, np.zeros((0, 0))
 
 
+def invert_stack(blocks: Matrix, scales: Vector) -> Matrix | None:
+    """The inverses of a stack of carts (g, n, n), or None when some cart has items that add nothing."""
+    if not scales.all():
+        return None
+    products = scales[:, :, None] * scales[:, None, :]
+    inverses = _safe_inverse(blocks / products)
+    return None if inverses is None else inverses / products
+
+
 def _safe_inverse(scaled: Matrix) -> Matrix | None:
-    """The inverse, or None when it would mostly hold rounding errors."""
+    """The inverse (of each matrix of a stack), or None when one would mostly hold rounding errors."""
     try:
         inverse: Matrix = np.linalg.inv(scaled).astype(np.float64, copy=False)
     except np.linalg.LinAlgError:

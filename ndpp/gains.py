@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
@@ -27,37 +27,38 @@ class GainForm:
         return self.kernel.core - self.left @ self.right if 2 * len(self.right) > self.kernel.rank else None
 
     @cached_property
-    def columns(self) -> FloatArray:
-        """What F is multiplied with, in the precision of F: left and right side by side, or W."""
+    def _lengths(self) -> tuple[Vector, Vector]:
+        return _norms(self.left.T), _norms(self.right)
+
+    @cached_property
+    def sides(self) -> tuple[FloatArray, FloatArray]:
+        """left and rightᵀ (R, n) in the precision of F, equally long to keep float32 far from its limits."""
+        left, right = self._lengths
+        balance = np.sqrt(np.maximum(right, _TINY) / np.maximum(left, _TINY))
+        dtype = self.kernel.factors.dtype
+        return (self.left * balance).astype(dtype), (self.right.T / balance).astype(dtype)
+
+    @cached_property
+    def _columns(self) -> FloatArray:
+        """What F is multiplied with, in the precision of F: both sides in one, or W."""
         if self._whole is not None:
-            both = self._whole
-        else:  # equally long columns keep float32 far from its limits
-            lengths = np.linalg.norm(self.right, axis=1) / np.maximum(
-                np.linalg.norm(self.left, axis=0), _TINY
-            )
-            balance = np.where(lengths > 0, np.sqrt(lengths), 1.0)
-            both = np.hstack([self.left * balance, self.right.T / balance])
-        return np.ascontiguousarray(both, dtype=self.kernel.factors.dtype)
+            return self._whole.astype(self.kernel.factors.dtype)
+        return np.hstack(self.sides)
 
     @cached_property
     def spread(self) -> float:
         """Every term of the sum for Δ_i stays below spread · ‖f_i‖²."""
-        lengths = np.linalg.norm(self.left, axis=0) * np.linalg.norm(self.right, axis=1)
-        return self.kernel.core_norm + float(lengths.sum())
+        left, right = self._lengths
+        return self.kernel.core_norm + float(left @ right)
 
     @cached_property
     def growth(self) -> float:
         """The smallest μ with Δ_i ≤ L_ii + μ ‖f_i‖²: 0 for symmetric kernels, whose gains only shrink."""
-        basis, halves = np.linalg.qr(np.hstack([self.left, self.right.T]))  # (R, r), (r, 2n)
-        if not basis.size:
-            return 0.0
-        n = len(self.right)
-        small = halves[:, :n] @ halves[:, n:].T
-        return max(0.0, -float(np.linalg.eigvalsh(small + small.T)[0]) / 2)
+        return float(growths(self.left, self.right))
 
     def scan(self, factors: FloatArray, rows: slice | Indices) -> FloatArray:
         """Unclamped gains in the precision of F, for `rows` whose factors are given: the fast way."""
-        images = factors @ self.columns
+        images = factors @ self._columns
         if self._whole is not None:
             gains: FloatArray = np.einsum("im,im->i", images, factors)
             return gains + self.kernel.diagonal[rows].astype(factors.dtype)
@@ -101,10 +102,34 @@ class GainForm:
 
     def rounding(self, rows: slice | Indices, precision: np.dtype[np.floating[Any]]) -> Vector:
         """How far rounding in `precision` can move a gain: the usual bound on a sum of products."""
-        steps = self.kernel.rank + 8
+        steps = self.kernel.rank + len(self.right) + 8
         scale = self.kernel.diagonal[rows] + self.spread * self.kernel.squared_norms[rows]
-        limits = np.finfo(precision)
-        return steps * (float(limits.eps) * scale + float(limits.tiny))
+        eps, tiny = limits(precision)
+        return steps * (eps * scale + tiny)
+
+
+@lru_cache
+def limits(precision: np.dtype[np.floating[Any]]) -> tuple[float, float]:
+    """The relative rounding step and the smallest normal number of a floating type."""
+    found = np.finfo(precision)
+    return float(found.eps), float(found.tiny)
+
+
+def growths(left: Matrix, right: Matrix) -> Vector:
+    """max(0, −λ_min) of the symmetric part of left · right, for a stack of them: (…, R, n) and (…, n, R)."""
+    n = left.shape[-1]
+    if not left.shape[-2] * n:
+        return np.zeros(left.shape[:-2])
+    both = np.concatenate([left, np.swapaxes(right, -1, -2)], axis=-1)
+    triangle: Matrix = np.asarray(np.linalg.qr(both, mode="r"))
+    small = triangle[..., :n] @ np.swapaxes(triangle[..., n:], -1, -2)
+    lowest = np.linalg.eigvalsh(small + np.swapaxes(small, -1, -2))[..., 0] / 2
+    return np.maximum(-lowest, 0.0)
+
+
+def _norms(rows: Matrix) -> Vector:
+    norms: Vector = np.sqrt(np.einsum("nr,nr->n", rows, rows))
+    return norms
 
 
 def _dots(one: Matrix, other: Matrix) -> Matrix:

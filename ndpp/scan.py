@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -51,8 +52,8 @@ class Pool:
     def offer(self, rows: Indices, scores: Vector, errors: Vector) -> None:
         """Rows with scores known up to `errors`; true scores are never negative."""
         upper = np.maximum(scores, 0.0) + errors
-        hopeful = upper >= self.threshold
-        if not hopeful.any():
+        hopeful = np.flatnonzero(upper >= self.threshold)
+        if not len(hopeful):
             return
         self._rows.append(rows[hopeful])
         self._upper.append(upper[hopeful])
@@ -69,6 +70,35 @@ class Pool:
         return np.concatenate(self._rows)[np.concatenate(self._upper) >= self.threshold]
 
 
+@dataclass(frozen=True, eq=False)
+class Candidates:
+    """Which rows may be answered: those with τ² > 0 that are not banned (the cart)."""
+
+    kernel: Kernel
+    tilt: Tilt
+    banned: Indices
+
+    def first(self) -> Indices:
+        """The rows to score before the scan: those the tilt lists, and the kernel's strongest."""
+        strongest = self.kernel.strongest
+        rows = np.union1d(self.tilt.rows, strongest) if len(self.tilt.rows) else strongest
+        return rows[(self.tilt.at(rows) > 0) & ~is_among(rows, np.sort(self.banned))]
+
+    @cached_property
+    def apart(self) -> Indices:
+        """The rows the scan passes over, ascending: banned, or scored before it."""
+        return np.sort(np.concatenate([self.tilt.rows, self.kernel.strongest, self.banned]))
+
+    def block_peaks(self, scoring: Scoring) -> Vector:
+        """For each block the highest score its rows can have under the tilt's base; −∞ where it has none."""
+        kernel, base = self.kernel, self.tilt.base
+        if base is None:
+            return scoring.bound(*kernel.block_peaks)
+        bounds = base * scoring.bound(kernel.weights, kernel.squared_norms)
+        bounds[base == 0] = -np.inf
+        return np.maximum.reduceat(bounds, np.arange(0, kernel.size, BLOCK))
+
+
 def rank(rows: Indices, scores: Vector, k: int) -> Ranking:
     """The k best of the given rows, best first, ties in catalogue order."""
     order = np.lexsort((rows, -scores))[:k]
@@ -78,64 +108,60 @@ def rank(rows: Indices, scores: Vector, k: int) -> Ranking:
 def best_rows(scoring: Scoring, k: int, tilt: Tilt, banned: Indices, *, above: float = -np.inf) -> Ranking:
     """The k rows with the highest τ_i² · score_i, leaving out `banned` rows and those with τ_i² = 0.
 
-    Rows the tilt lists are scored directly; all others block by block, the highest bound first, until the
-    bound falls under the k-th best. Only scores above `above` count.
+    Rows the tilt lists and the strongest rows are scored directly; all others block by block, the highest
+    bound first, until the bound falls under the k-th best. Only scores above `above` count.
     """
     if k <= 0:
         return Ranking(np.empty(0, dtype=np.intp), np.empty(0))
-    pool, kernel = Pool(k, above), scoring.kernel
-    listed = listed_candidates(tilt, banned)
-    for start in range(0, len(listed), BLOCK):
-        _offer(pool, scoring, listed[start : start + BLOCK], tilt.at(listed[start : start + BLOCK]))
-    apart = np.union1d(tilt.rows, banned)
-    peaks = block_peaks(scoring, tilt)
+    pool, candidates = Pool(k, above), Candidates(scoring.kernel, tilt, banned)
+    first = candidates.first()
+    for start in range(0, len(first), BLOCK):
+        _offer_rows(pool, scoring, tilt, first[start : start + BLOCK])
+    peaks = candidates.block_peaks(scoring)
     for number in np.argsort(-peaks, kind="stable"):
         if peaks[number] < pool.threshold or peaks[number] == -np.inf:
             break
-        rows = slice(int(number) * BLOCK, min((int(number) + 1) * BLOCK, kernel.size))
-        _offer_block(pool, scoring, rows, tilt, apart)
-    finalists = pool.finalists()
-    scores = tilt.at(finalists) * scoring.exact(finalists)
+        _offer_block(pool, scoring, tilt, int(number) * BLOCK, candidates.apart)
+    return settle(pool, scoring, tilt, above)
+
+
+def settle(pool: Pool, scoring: Scoring, tilt: Tilt, above: float = -np.inf) -> Ranking:
+    """Score a pool's finalists exactly and rank them."""
+    rows = pool.finalists()
+    scores = tilt.at(rows) * scoring.exact(rows)
     good = scores > above
-    return rank(finalists[good], scores[good], k)
+    return rank(rows[good], scores[good], pool.k)
 
 
-def listed_candidates(tilt: Tilt, banned: Indices) -> Indices:
-    """The rows a tilt lists that may appear in an answer."""
-    listed = tilt.rows[tilt.at(tilt.rows) > 0]
-    return listed[~np.isin(listed, banned)]
-
-
-def block_peaks(scoring: Scoring, tilt: Tilt) -> Vector:
-    """For each block the highest score its rows can have under the tilt's base; −∞ where all are excluded."""
+def _offer_block(pool: Pool, scoring: Scoring, tilt: Tilt, start: int, apart: Indices) -> None:
     kernel = scoring.kernel
-    if tilt.base is None:
-        return scoring.bound(*kernel.block_peaks)
-    bounds = tilt.base * scoring.bound(kernel.weights, kernel.squared_norms)
-    bounds[tilt.base == 0] = -np.inf
-    return np.maximum.reduceat(bounds, np.arange(0, kernel.size, BLOCK))
-
-
-def _offer_block(pool: Pool, scoring: Scoring, rows: slice, tilt: Tilt, apart: Indices) -> None:
-    kernel = scoring.kernel
-    factor = np.ones(rows.stop - rows.start) if tilt.base is None else tilt.base[rows]
-    possible = factor > 0
-    first, last = np.searchsorted(apart, (rows.start, rows.stop))
-    possible[apart[first:last] - rows.start] = False
-    if pool.threshold > -np.inf:
-        bound = factor * scoring.bound(kernel.weights[rows], kernel.squared_norms[rows])
-        possible &= bound >= pool.threshold
-    chosen = np.flatnonzero(possible)
-    if len(chosen) < _GATHER_BELOW * len(possible):
-        _offer(pool, scoring, chosen + rows.start, factor[chosen])
+    rows = slice(start, min(start + BLOCK, kernel.size))
+    base = 1.0 if tilt.base is None else tilt.base[rows]
+    bound = base * scoring.bound(kernel.weights[rows], kernel.squared_norms[rows])
+    hopeful = np.flatnonzero((bound >= pool.threshold) & (base > 0))
+    if len(hopeful) < _GATHER_BELOW * (rows.stop - rows.start):
+        hopeful = hopeful + start
+        _offer_rows(pool, scoring, tilt, hopeful[~is_among(hopeful, apart)])
         return
-    scores: Vector = factor * scoring.scan(kernel.factors[rows], rows).astype(np.float64)
-    errors = factor * scoring.rounding(rows, kernel.factors.dtype)
-    pool.offer(chosen + rows.start, scores[chosen], errors[chosen])
+    scores: Vector = base * scoring.scan(kernel.factors[rows], rows).astype(np.float64)
+    errors = base * scoring.rounding(rows, kernel.factors.dtype)
+    hopeful = hopeful[(np.maximum(scores, 0.0) + errors)[hopeful] >= pool.threshold]
+    hopeful = hopeful[~is_among(hopeful + start, apart)]
+    pool.offer(hopeful + start, scores[hopeful], errors[hopeful])
 
 
-def _offer(pool: Pool, scoring: Scoring, rows: Indices, factor: Vector) -> None:
+def is_among(rows: Indices, apart: Indices) -> np.ndarray[Any, np.dtype[np.bool_]]:
+    """Which rows occur in the ascending list `apart`."""
+    if not len(apart):
+        return np.zeros(len(rows), dtype=np.bool_)
+    found: np.ndarray[Any, np.dtype[np.bool_]] = (
+        apart[np.minimum(np.searchsorted(apart, rows), len(apart) - 1)] == rows
+    )
+    return found
+
+
+def _offer_rows(pool: Pool, scoring: Scoring, tilt: Tilt, rows: Indices) -> None:
     if len(rows):
-        factors = scoring.kernel.factors[rows]
+        factors, factor = scoring.kernel.factors[rows], tilt.at(rows)
         errors = scoring.rounding(rows, factors.dtype)
         pool.offer(rows, factor * scoring.scan(factors, rows).astype(np.float64), factor * errors)

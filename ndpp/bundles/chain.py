@@ -64,10 +64,10 @@ def _chain(problem: Problem, rng: np.random.Generator, steps: int) -> Iterator[t
     A step picks i in the set and j anywhere, and swaps them with probability
     det(K_{S−i+j}) / (det(K_{S−i+j}) + det(K_S)).
     """
-    items = _start(problem, rng)
+    choice, log_det = _start(problem, rng), 0.0
+    items = choice.rows
     if not len(items):
         return
-    choice, log_det = Choice.of(problem, items.tolist()), 0.0
     tilt = problem.tilt.at(problem.candidates)
     yield items, log_det
     for position, drawn, chance in zip(
@@ -89,14 +89,14 @@ def _chain(problem: Problem, rng: np.random.Generator, steps: int) -> Iterator[t
         yield items, log_det
 
 
-def _start(problem: Problem, rng: np.random.Generator) -> Indices:
+def _start(problem: Problem, rng: np.random.Generator) -> Choice:
     """A random set with a determinant, else greedy's."""
     size = min(problem.k, problem.available)
     for _ in range(_STARTS):
-        items = rng.choice(problem.candidates, size, replace=False)
-        if len(problem.bundle(items.tolist()).items) == size:
-            return items.astype(np.intp)
-    return np.array(greedy_items(problem), dtype=np.intp)
+        choice = Choice.of(problem, rng.choice(problem.candidates, size, replace=False).tolist())
+        if len(choice.rows) == size:
+            return choice
+    return Choice.of(problem, greedy_items(problem))
 
 
 def _swap_ratio(problem: Problem, choice: Choice, position: int, row: int) -> float:

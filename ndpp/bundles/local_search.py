@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from ndpp.bundles.greedy import greedy_items
 from ndpp.bundles.problem import Bundle, Choice, Problem
-from ndpp.gains import GainForm
+from ndpp.gains import GainForm, limits
 from ndpp.kernel import FloatArray, Indices, Kernel, Matrix, Vector
 from ndpp.scan import Scoring, best_rows
 from ndpp.tilt import Tilt
@@ -111,8 +111,8 @@ class Swaps:
 
     def rounding(self, rows: slice | Indices, precision: np.dtype[np.floating[Any]]) -> Vector:
         """How far rounding in `precision` can move the best swap."""
-        kernel, limits = self.form.kernel, np.finfo(precision)
+        kernel, (eps, tiny) = self.form.kernel, limits(precision)
         steps = kernel.rank + len(self.choice.rows) + 8
         gains_part = float((np.abs(self._own) / self.tilt).max()) * self.form.rounding(rows, precision)
         product_part = float((self._lengths / self.tilt).max()) * kernel.squared_norms[rows]
-        return gains_part + steps * (float(limits.eps) * product_part + float(limits.tiny))
+        return gains_part + steps * (eps * product_part + tiny)
