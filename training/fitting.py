@@ -42,8 +42,8 @@ class FitResult:
 
 def resolve_options(options: FitOptions, train: Baskets) -> FitOptions:
     """The options with every None replaced by what suits the data."""
-    rank, skew_rank = suggest_ranks(train)
-    options = replace(options, rank=options.rank or rank)
+    rank, skew_rank = suggest_ranks(train, options.rank)
+    options = replace(options, rank=rank)
     return replace(options, skew_rank=(options.skew_rank or skew_rank) if options.has_pairs else 0)
 
 

@@ -40,10 +40,8 @@ def _has_substitute_too(keys: NDArray[np.int64], items: int) -> NDArray[np.bool_
 def _in_catalogue_order(basket: NDArray[np.int64], item: NDArray[np.int64], items: int) -> Baskets:
     names = np.array([f"{'abcd'[i % 4]}{i // 4}" for i in range(items)])
     counts = np.bincount(item, minlength=items)
-    bought = np.flatnonzero(counts)
-    order = bought[np.lexsort((names[bought], -counts[bought]))]
-    row_of = np.zeros(items, dtype=np.int64)
-    row_of[order] = np.arange(len(order))
+    order = np.lexsort((names, -counts))
+    row_of = np.argsort(order)
     keys = np.sort(basket * items + row_of[item])
     basket, rows = keys // items, keys % items
     offsets = np.append(np.flatnonzero(np.diff(basket, prepend=-1)), len(basket))

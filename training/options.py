@@ -13,7 +13,7 @@ Init = Literal["scaled", "paper"]
 
 _LARGEST_SKEW_RANK = 300
 _LARGEST_RANK = 50
-_TRAINING_BYTES = 2 * 2**30  # F, its gradient, two moments and the best copy must fit into this
+_TRAINING_BYTES = 7 * 2**28  # 1.75 GiB: F, its gradient, two moments and the best copy must fit into this
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,10 +63,10 @@ class FitOptions:
         return asdict(self)
 
 
-def suggest_ranks(baskets: Baskets) -> tuple[int, int]:
+def suggest_ranks(baskets: Baskets, rank: int | None = None) -> tuple[int, int]:
     """(rank, skew rank): as large as paid off on real data, within the catalogue and the memory budget."""
     items = len(baskets.catalogue)
-    rank = max(2, min(_LARGEST_RANK, items // 2))
+    rank = rank or max(2, min(_LARGEST_RANK, items // 2))
     affordable = _TRAINING_BYTES // (5 * 4 * items) - rank
     skew_rank = max(2, min(_LARGEST_SKEW_RANK, items, affordable))
     return rank, skew_rank - skew_rank % 2
