@@ -44,6 +44,7 @@ LABELS = {
     "auc": "AUC",
     "log_likelihood": "log-lik.",
 }
+_CALIBRATION_NOTE = "Both axes are logarithmic, a share of 0 lies on the edge; whiskers are 95 % intervals."
 _MANY_QUERIES = 20  # a size group with fewer says nothing in a chart
 
 
@@ -183,29 +184,26 @@ def _cart_label(basket_label: str) -> str:
 def _calibration(bins: Sequence[CalibrationBin]) -> str:
     if not bins:
         return ""
-    shares = [share for part in bins for share in (part.predicted, part.observed) if share > 0]
-    low = min(floor(log10(min(shares))), -1)
+    positive = [share for part in bins for share in (part.predicted, part.observed) if share > 0]
+    low = min(floor(log10(min(positive))), -1)
     x = power_axis("probability the model gave an item", low, 0)
     y = power_axis("how often it came next", low, 0)
     points = [
-        (
-            log10(part.predicted),
-            log10(part.observed),
-            (_power(part.interval[0], low), log10(part.interval[1])),
-        )
+        (_power(part.predicted, low), _power(part.observed, low), (_power(bottom, low), _power(top, low)))
         for part in bins
-        if part.observed > 0
+        for bottom, top in [part.interval]
     ]
     chart = scatter_chart(x, y, points, "perfect")
     return (
         "<section><h2>Can its probabilities be trusted?</h2><p>All pairs of a cart and an item, grouped by"
         " the probability that the item comes next. On the dashed line, what was given 1 % happens in 1 % of"
         " cases; above it the model is too shy, below it too sure.</p>"
-        f"{_figure(chart, 'Both axes are logarithmic; whiskers are 95 % intervals.')}</section>"
+        f"{_figure(chart, _CALIBRATION_NOTE)}</section>"
     )
 
 
 def _power(share: float, low: int) -> float:
+    """The place of a share on a logarithmic axis that begins at 10^low."""
     return max(log10(share), low) if share > 0 else low
 
 

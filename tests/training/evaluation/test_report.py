@@ -11,7 +11,7 @@ import pytest
 from ndpp import Kernel
 from training.baskets import Baskets
 from training.evaluation.assess import Assessment, assess, questions_from
-from training.evaluation.calibration import Calibration
+from training.evaluation.calibration import Calibration, CalibrationBin
 from training.evaluation.charts import category_axis, interval_chart, line_chart, number_axis, scatter_chart
 from training.evaluation.relations import marginal_lifts, strongest_relations
 from training.evaluation.report import CurvePoint, Report, ReportData, write_report
@@ -182,3 +182,14 @@ def test_charts_of_extreme_values_stay_well_formed() -> None:
         root = ElementTree.fromstring(chart)
         assert root.tag == "svg"
         assert "nan" not in chart and "inf" not in chart
+
+
+def test_items_bought_in_spite_of_zero_probability_stay_in_the_chart(assessment: Assessment) -> None:
+    bins = [
+        CalibrationBin(0.0, 0.02, (0.01, 0.03), 500),
+        CalibrationBin(0.1, 0.0, (0.0, 0.02), 90),
+        CalibrationBin(0.5, 0.4, (0.3, 0.5), 70),
+    ]
+    html = write_report(ReportData("Zero", {}, assessment.evaluation, calibration=bins)).html.decode()
+    (chart,) = [svg for svg in re.findall(r"<svg.*?</svg>", html) if "how often it came next" in svg]
+    assert chart.count("<circle") == 3

@@ -1,0 +1,208 @@
+"""`python -m training evaluate` on real stores, files and, once, a real process."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner, Result
+
+from model_store import Draft, Items, Knobs, ModelStore
+from ndpp import Kernel, Relevance
+from training.__main__ import app
+from training.baskets import Baskets
+from training.reading import read_baskets
+
+HOLDOUT, VALIDATION, SEED = 60, 30, 4
+METRICS = ["mpr", "hit@1", "hit@5", "hit@10", "hit@100", "ndcg@10", "mrr", "auc", "log_likelihood"]
+
+
+@dataclass(frozen=True)
+class Shop:
+    """A store with one active model, and the baskets it learned from."""
+
+    store: Path
+    baskets: Path
+    version: str
+
+
+@pytest.fixture
+def shop(tmp_path: Path, baskets: Baskets) -> Shop:
+    path = tmp_path / "baskets.txt"
+    path.write_text("".join(" ".join(baskets.catalogue[row] for row in basket) + "\n" for basket in baskets))
+    data = read_baskets(str(path)).baskets
+    M = len(data.catalogue)
+    rng = np.random.default_rng(0)
+    D = rng.normal(size=(6, 6))
+    share = (data.counts / len(data))[:, None]
+    draft = Draft(
+        kernel=Kernel.tied(
+            (rng.normal(size=(M, 6)) * np.sqrt(share)).astype(np.float32), D - D.T, share[:, 0]
+        ),
+        kind="tied",
+        items=Items(data.catalogue, names=tuple(f"Item {item}" for item in data.catalogue)),
+        relevance=Relevance(
+            np.arange(M + 1, dtype=np.int64),
+            np.roll(np.arange(M, dtype=np.int32), 1),
+            np.full(M, 0.5, dtype=np.float32),
+            0.01,
+        ),
+        knobs=Knobs(decoupling=0.5, relevance=1.0, popularity=0.2),
+        hyperparameters={"holdout": HOLDOUT, "validation": VALIDATION},
+        metrics={},
+        data_fingerprint=data.fingerprint(),
+        seed=SEED,
+        files={
+            "training_curve.json": b'{"step": [0, 25, 50], "validation_log_likelihood": [-30, -28, -27.5]}'
+        },
+    )
+    store = ModelStore(tmp_path / "store")
+    version = store.publish(draft)
+    store.activate(version)
+    return Shop(tmp_path / "store", path, version)
+
+
+def run(shop: Shop, *arguments: object) -> Result:
+    return CliRunner().invoke(app, ["evaluate", "--store", str(shop.store), *map(str, arguments)])
+
+
+def figures(path: Path) -> dict[str, dict[str, float]]:
+    models: dict[str, dict[str, float]] = json.loads(path.read_text())["models"]
+    return models
+
+
+def test_the_models_own_split_gives_every_figure_without_a_warning(shop: Shop, tmp_path: Path) -> None:
+    out = tmp_path / "figures.json"
+    result = run(shop, "--baskets", shop.baskets, "--json", out)
+    assert result.exit_code == 0, result.output
+    assert "warning" not in result.stderr
+    models = figures(out)
+    assert {"tripod", "popularity", "item_knn", "confidence", "ease"} <= set(models)
+    for name in METRICS:
+        assert np.isfinite(models["tripod"][name])
+    assert models["tripod"]["baskets"] == HOLDOUT
+    assert shop.version in result.stdout
+    assert "Item-KNN" in result.stdout
+
+
+def test_a_real_process_does_the_same(shop: Shop, tmp_path: Path) -> None:
+    out = tmp_path / "figures.json"
+    command = [sys.executable, "-m", "training", "evaluate", "--model", shop.version, "--store", shop.store]
+    done = subprocess.run(
+        [*map(str, command), "--baskets", str(shop.baskets), "--no-baselines", "--json", str(out)],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert list(figures(out)) == ["tripod"]
+
+
+def test_another_split_of_the_training_data_is_called_out(shop: Shop) -> None:
+    for arguments in (["--seed", SEED + 1], ["--holdout", 70], ["--validation", 31]):
+        result = run(shop, "--baskets", shop.baskets, "--no-baselines", *arguments)
+        assert result.exit_code == 0, result.output
+        assert "it has seen test baskets" in result.stderr
+        assert "seed 4, holdout 60, validation 30" in result.stderr
+
+
+def test_other_baskets_are_not_called_out(shop: Shop, tmp_path: Path) -> None:
+    lines = shop.baskets.read_text().splitlines(keepends=True)
+    fresh = tmp_path / "fresh.txt"
+    fresh.write_text("".join(lines[:200]))
+    result = run(shop, "--baskets", fresh, "--no-baselines", "--seed", 9)
+    assert result.exit_code == 0, result.output
+    assert "warning" not in result.stderr
+
+
+def test_knobs_override_the_models_own(shop: Shop, tmp_path: Path) -> None:
+    own, same, plain = (tmp_path / f"{name}.json" for name in ("own", "same", "plain"))
+    common = ["--baskets", shop.baskets, "--no-baselines", "--json"]
+    run(shop, *common, own)
+    run(shop, *common, same, "--decoupling", 0.5, "--relevance", 1, "--popularity", 0.2)
+    result = run(shop, *common, plain, "--decoupling", 0, "--relevance", 0, "--popularity", 0)
+    assert "ω 0, β 0, γ 0" in result.stdout
+    assert figures(own) == figures(same)
+    assert figures(own)["tripod"]["mrr"] != figures(plain)["tripod"]["mrr"]
+    assert figures(own)["tripod"]["log_likelihood"] == figures(plain)["tripod"]["log_likelihood"]
+
+
+def test_queries_with_unknown_items(shop: Shop, tmp_path: Path) -> None:
+    queries, out = tmp_path / "queries.jsonl", tmp_path / "figures.json"
+    known = [line.split() for line in shop.baskets.read_text().splitlines() if len(line.split()) > 1]
+    lines = [{"cart": ["nobody knows", *ids[1:]], "target": ids[0]} for ids in known[:20]]
+    queries.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    assert run(shop, "--queries", queries, "--json", out).exit_code == 0
+    before = figures(out)
+    assert list(before) == ["tripod"]  # no baskets to fit baselines on
+    with queries.open("a") as file:
+        file.write('{"cart": [], "target": "nobody knows"}\n' * 20)
+    assert run(shop, "--queries", queries, "--json", out).exit_code == 0
+    assert figures(out)["tripod"]["mpr"] == pytest.approx(before["tripod"]["mpr"] / 2)
+
+
+def test_queries_with_baskets_compare_with_baselines(shop: Shop, tmp_path: Path) -> None:
+    queries, out = tmp_path / "queries.jsonl", tmp_path / "figures.json"
+    queries.write_text('{"cart": ["1000"], "target": "999"}\n' * 5)
+    result = run(shop, "--queries", queries, "--baskets", shop.baskets, "--json", out)
+    assert result.exit_code == 0, result.output
+    assert figures(out)["popularity"]["queries"] == 5
+
+
+def test_the_protocols_differ(shop: Shop, tmp_path: Path) -> None:
+    values = []
+    for protocol in ("paper", "published"):
+        out = tmp_path / f"{protocol}.json"
+        run(shop, "--baskets", shop.baskets, "--no-baselines", "--protocol", protocol, "--json", out)
+        assert json.loads(out.read_text())["protocol"] == protocol
+        values.append(figures(out)["tripod"]["mpr"])
+    assert values[0] != values[1]
+
+
+def test_a_report_is_written(shop: Shop, tmp_path: Path) -> None:
+    folder = tmp_path / "new" / "report"
+    result = run(shop, "--baskets", shop.baskets, "--report", folder, "--seed", 5)
+    assert result.exit_code == 0, result.output
+    html = (folder / "report.html").read_text()
+    assert shop.version in html
+    assert "it has seen test baskets" in html
+    document = json.loads((folder / "report.json").read_text())
+    assert document["curve"][-1] == {"step": 50, "validation_log_likelihood": -27.5}
+    assert document["complements"][0]["first"].startswith("Item ")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "complaint"),
+    [
+        ([], "there is nothing to evaluate on"),
+        (["--queries", "{bad}"], "bad.jsonl, line 2: this is not valid JSON"),
+        (["--queries", "nowhere.jsonl"], "nowhere.jsonl: the file cannot be read"),
+        (["--baskets", "nowhere.txt"], "nowhere.txt"),
+        (["--baskets", "{baskets}", "--holdout", "100000"], "300 baskets are too few"),
+        (["--baskets", "{baskets}", "--model", "../x"], "is not a version name"),
+        (["--baskets", "{baskets}", "--model", "20200101-000000-000000"], "there is no model 20200101"),
+        (["--baskets", "{singles}", "--holdout", "2"], "no test basket has two items"),
+    ],
+)
+def test_bad_input_is_one_clear_sentence(
+    shop: Shop, tmp_path: Path, arguments: list[str], complaint: str
+) -> None:
+    (tmp_path / "bad.jsonl").write_text('{"cart": ["a"], "target": "b"}\nnonsense\n')
+    (tmp_path / "singles.txt").write_text("1000\n" * 40)
+    files = {"bad": tmp_path / "bad.jsonl", "baskets": shop.baskets, "singles": tmp_path / "singles.txt"}
+    result = run(shop, *(argument.format(**files) for argument in arguments))
+    assert result.exit_code == 2
+    assert complaint in result.stderr.replace("\n", " ")
+    assert "Traceback" not in result.output
+
+
+def test_an_empty_store_says_what_to_do(tmp_path: Path, shop: Shop) -> None:
+    empty = Shop(tmp_path / "empty", shop.baskets, "")
+    result = run(empty, "--baskets", shop.baskets)
+    assert result.exit_code == 2
+    assert "has no active model: publish and activate one" in result.stderr
