@@ -11,6 +11,7 @@ from ndpp.bundles import (
     sample_k,
 )
 from ndpp.conditional import Conditional, condition
+from ndpp.guarantee import Guarantee, greedy_guarantee
 from ndpp.kernel import Kernel
 from ndpp.relations import lift, lifts
 from ndpp.relevance import Relevance
@@ -23,12 +24,14 @@ __all__ = [
     "Bundle",
     "Conditional",
     "ConditionalBatch",
+    "Guarantee",
     "Kernel",
     "Ranking",
     "Relevance",
     "Tilt",
     "condition",
     "condition_many",
+    "greedy_guarantee",
     "lift",
     "lifts",
     "map_exact",
