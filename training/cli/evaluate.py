@@ -72,6 +72,8 @@ def evaluate(
     stored = ModelStore(store).open(model)
     given = {"decoupling": decoupling, "relevance": relevance, "popularity": popularity}
     knobs = replace(stored.manifest.knobs, **{name: k for name, k in given.items() if k is not None})
+    if relevance and stored.relevance is None:
+        raise OptionError(f"model {stored.version} holds no co-purchase evidence: leave --relevance out")
     notes: list[str] = []
     data = None
     if baskets is not None:

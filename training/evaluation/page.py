@@ -149,8 +149,8 @@ def _cell(metrics: Metrics, column: str, is_best: bool) -> str:
     places = 3 if column == "auc" else 2 if column == "log_likelihood" else 1
     low, high = metrics.intervals[column]
     css = ' class="best"' if is_best else ""
-    span = f"{low:.{places}f} – {high:.{places}f}".replace("-", "−")
-    return f"<td{css}>{value:.{places}f}<small>{span}</small></td>".replace("<td>-", "<td>−")
+    text = f"{value:.{places}f}<small>{low:.{places}f} – {high:.{places}f}</small>"
+    return f"<td{css}>{text.replace('-', '−')}</td>"
 
 
 def _by_size(evaluation: Evaluation) -> str:

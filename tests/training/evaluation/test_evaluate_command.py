@@ -206,3 +206,23 @@ def test_an_empty_store_says_what_to_do(tmp_path: Path, shop: Shop) -> None:
     result = run(empty, "--baskets", shop.baskets)
     assert result.exit_code == 2
     assert "has no active model: publish and activate one" in result.stderr
+
+
+def test_relevance_is_refused_where_the_model_holds_no_evidence(shop: Shop) -> None:
+    store = ModelStore(shop.store)
+    stored = store.open()
+    draft = Draft(
+        kernel=stored.kernel,
+        kind="tied",
+        items=stored.items,
+        relevance=None,
+        knobs=Knobs(),
+        hyperparameters={},
+        metrics={},
+        data_fingerprint="",
+        seed=0,
+    )
+    version = store.publish(draft)
+    result = run(shop, "--model", version, "--baskets", shop.baskets, "--relevance", 2)
+    assert result.exit_code == 2
+    assert "holds no co-purchase evidence" in result.stderr
