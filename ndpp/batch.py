@@ -15,7 +15,7 @@ from ndpp.evidence import decoupled, invert_stack, item_scales
 from ndpp.gains import growths
 from ndpp.kernel import BLOCK, FloatArray, Indices, Kernel
 from ndpp.scan import Ranking
-from ndpp.tilt import Tilt
+from ndpp.tilt import NO_TILT, Tilt
 from ndpp.topk import gain_scoring
 
 
@@ -31,13 +31,13 @@ class ConditionalBatch:
 
     @cached_property
     def _form(self) -> BatchForm:
-        return BatchForm.of(self.kernel, [state.form for state in self.states])
+        return BatchForm(self.kernel, tuple(state.form for state in self.states))
 
     def gains(self, rows: slice | None = None) -> FloatArray:
         """Gains of every cart for a range of rows, (carts, rows), in the precision of F, never negative."""
         first, last, _ = (rows or slice(None)).indices(self.kernel.size)
         gains = np.empty((len(self), max(last - first, 0)), dtype=self.kernel.factors.dtype)
-        for start in range(first, last, BLOCK):
+        for start in range(first, last if self.states else first, BLOCK):
             part = slice(start, min(start + BLOCK, last))
             raw = self._form.scan(self.kernel.factors[part], part)
             gains[:, start - first : part.stop - first] = np.maximum(raw, 0).T
@@ -51,7 +51,7 @@ class ConditionalBatch:
         given = [None] * len(self) if tilts is None else tilts
         if len(given) != len(self):
             raise ValueError(f"{len(self)} carts need one tilt each, got {len(given)}")
-        chosen = [tilt or Tilt() for tilt in given]
+        chosen = [tilt or NO_TILT for tilt in given]
         for tilt in chosen:
             tilt.check(self.kernel.size)
         scorings = [gain_scoring(state) for state in self.states]

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
-from ndpp.gains import GainForm
-from ndpp.kernel import BLOCK, FloatArray, Indices, Kernel
-from ndpp.scan import Candidates, Pool, Ranking, Scoring, is_among, settle
+from ndpp.gains import GainForm, limits
+from ndpp.kernel import BLOCK, FloatArray, Indices, Kernel, Matrix, Vector
+from ndpp.scan import SLACK, Candidates, Pool, Ranking, Scoring, is_among, settle
 from ndpp.tilt import Tilt
+
+_GATHER_BELOW = 0.5  # pick single rows out of a block when fewer than this share of it can matter
 
 
 @dataclass(frozen=True, eq=False)
@@ -18,39 +21,62 @@ class BatchForm:
     """The gain forms of many carts with their columns side by side, in the precision of F."""
 
     kernel: Kernel
-    left: FloatArray  # (R, N), N the sum of the carts' sizes
-    right: FloatArray  # (R, N)
-    starts: Indices  # (carts,): where each cart's columns begin
+    forms: tuple[GainForm, ...]
 
-    @classmethod
-    def of(cls, kernel: Kernel, forms: Sequence[GainForm]) -> BatchForm:
-        """Stack the carts' columns; an empty cart gets one column of zeros, so that each has its own."""
-        nothing = np.zeros((kernel.rank, 1), dtype=kernel.factors.dtype)
-        sides = [form.sides if len(form.right) else (nothing, nothing) for form in forms]
-        widths = np.array([left.shape[1] for left, _ in sides], dtype=np.intp)
-        if not sides:
-            return cls(kernel, nothing[:, :0], nothing[:, :0], widths)
-        left, right = (np.hstack([pair[side] for pair in sides]) for side in (0, 1))
-        return cls(kernel, left, right, np.cumsum(widths) - widths)
+    @cached_property
+    def _widths(self) -> Indices:
+        """Columns of each cart; an empty cart has one of zeros, so that each has its own."""
+        return np.array([max(len(form.right), 1) for form in self.forms], dtype=np.intp)
+
+    @cached_property
+    def _starts(self) -> Indices:
+        starts: Indices = np.cumsum(self._widths) - self._widths
+        return starts
+
+    @cached_property
+    def _columns(self) -> tuple[FloatArray, FloatArray]:
+        """left and right of all carts, (R, N) with N the sum of the widths."""
+        nothing = np.zeros((self.kernel.rank, 1), dtype=self.kernel.factors.dtype)
+        sides = [form.sides if len(form.right) else (nothing, nothing) for form in self.forms]
+        return np.hstack([left for left, _ in sides]), np.hstack([right for _, right in sides])
 
     def scan(self, factors: FloatArray, rows: slice | Indices) -> FloatArray:
         """Unclamped gains (rows, carts)."""
+        left, right = self._columns
+        terms = factors @ left
+        terms *= factors @ right
         weights = self.kernel.weights[rows].astype(factors.dtype)[:, None]
-        if not len(self.starts):
-            return weights[:, :0]
-        terms = factors @ self.left
-        terms *= factors @ self.right
-        gains: FloatArray = weights - np.add.reduceat(terms, self.starts, axis=1)
+        gains: FloatArray = weights - np.add.reduceat(terms, self._starts, axis=1)
         return gains
+
+    @cached_property
+    def _spreads(self) -> tuple[Vector, Vector]:
+        return np.array([form.spread for form in self.forms]), np.array([form.steps for form in self.forms])
+
+    def most_rounding(self, rows: Indices) -> Vector:
+        """How far rounding can move the gains of `scan` in any of the rows, (carts,)."""
+        spreads, steps = self._spreads
+        eps, tiny = limits(self.kernel.factors.dtype)
+        scale = self.kernel.diagonal[rows].max() + self.kernel.squared_norms[rows].max() * spreads
+        return np.asarray(steps * (eps * scale + tiny))
 
     def only(self, carts: Indices) -> BatchForm:
         """The form of some of the carts."""
-        ends = np.append(self.starts[1:], self.left.shape[1])
-        columns = np.concatenate([np.arange(self.starts[cart], ends[cart]) for cart in carts])
-        widths = ends[carts] - self.starts[carts]
-        return BatchForm(
-            self.kernel, self.left[:, columns], self.right[:, columns], np.cumsum(widths) - widths
-        )
+        return BatchForm(self.kernel, tuple(self.forms[cart] for cart in carts.tolist()))
+
+
+@dataclass(frozen=True, eq=False)
+class _Search:
+    """One cart's part in the common scan."""
+
+    pool: Pool
+    scoring: Scoring
+    tilt: Tilt
+    candidates: Candidates
+
+    def offer(self, rows: Indices, gains: FloatArray) -> None:
+        factor, errors = self.tilt.at(rows), self.scoring.rounding(rows, gains.dtype)
+        self.pool.offer(rows, factor * gains.astype(np.float64), factor * errors)
 
 
 def best_rows_of_each(
@@ -68,33 +94,19 @@ def best_rows_of_each(
     return [settle(search.pool, search.scoring, search.tilt) for search in searches]
 
 
-@dataclass(frozen=True, eq=False)
-class _Search:
-    """One cart's part in the common scan."""
-
-    pool: Pool
-    scoring: Scoring
-    tilt: Tilt
-    candidates: Candidates
-
-    def offer(self, rows: Indices, scores: FloatArray) -> None:
-        factor = self.tilt.at(rows)
-        errors = factor * self.scoring.rounding(rows, scores.dtype)
-        self.pool.offer(rows, factor * scores.astype(np.float64), errors)
-
-
 def _score_first_rows(form: BatchForm, searches: Sequence[_Search]) -> None:
     """The strongest rows for all carts in one product, then each tilt's own list."""
     strongest = form.kernel.strongest
     gains = form.scan(form.kernel.factors[strongest], strongest)
     for search, own_gains in zip(searches, gains.T, strict=True):
-        first = search.candidates.first()
-        common = is_among(strongest, first)
-        search.offer(strongest[common], own_gains[common])
-        rest = first[~is_among(first, strongest)]
-        for start in range(0, len(rest), BLOCK):
-            rows = rest[start : start + BLOCK]
-            search.offer(rows, search.scoring.scan(form.kernel.factors[rows], rows))
+        allowed = search.candidates.allows(strongest)
+        search.offer(strongest[allowed], own_gains[allowed])
+        if len(search.tilt.rows):
+            listed = search.tilt.rows[~is_among(search.tilt.rows, strongest)]
+            listed = listed[search.candidates.allows(listed)]
+            for start in range(0, len(listed), BLOCK):
+                rows = listed[start : start + BLOCK]
+                search.offer(rows, search.scoring.scan(form.kernel.factors[rows], rows))
 
 
 def _scan_blocks(form: BatchForm, searches: Sequence[_Search]) -> None:
@@ -113,20 +125,38 @@ def _scan_blocks(form: BatchForm, searches: Sequence[_Search]) -> None:
             continue
         if not np.array_equal(wanted, active):
             active, part = wanted, form.only(wanted)
-        rows = slice(number * BLOCK, min((number + 1) * BLOCK, form.kernel.size))
-        gains = part.scan(form.kernel.factors[rows], rows)
-        for cart, own_gains in zip(active.tolist(), gains.T, strict=True):
-            _offer_block(searches[cart], rows, own_gains)
-            thresholds[cart] = searches[cart].pool.threshold
+        searching = [searches[cart] for cart in active.tolist()]
+        _offer_block(part, searching, slice(number * BLOCK, min((number + 1) * BLOCK, form.kernel.size)))
+        thresholds[active] = [search.pool.threshold for search in searching]
 
 
-def _offer_block(search: _Search, rows: slice, gains: FloatArray) -> None:
-    base = search.tilt.base
-    scores = gains if base is None else gains * base[rows]
-    error = search.scoring.rounding(rows, gains.dtype) * (1.0 if base is None else base[rows])
-    hopeful = np.flatnonzero(np.maximum(scores, 0.0) + error >= search.pool.threshold)
-    if base is not None:
-        hopeful = hopeful[base[rows][hopeful] > 0]
-    if len(hopeful):
-        hopeful = hopeful[~is_among(hopeful + rows.start, search.candidates.apart)]
-        search.offer(hopeful + rows.start, gains[hopeful])
+def _offer_block(form: BatchForm, searches: Sequence[_Search], block: slice) -> None:
+    """Score the rows of a block that at least one of the carts can still want."""
+    kernel, base = form.kernel, _bases(searches, block)
+    thresholds = np.array([search.pool.threshold for search in searches])
+    slopes = np.array([search.scoring.slope for search in searches])
+    strength = np.column_stack([kernel.weights[block], kernel.squared_norms[block]])
+    hopeful = (base * (strength @ slopes.T) * SLACK >= thresholds) & (base > 0)  # (rows, carts)
+    needed = np.flatnonzero(hopeful.any(axis=1))
+    if not len(needed):
+        return
+    rows = needed + block.start
+    if len(needed) < _GATHER_BELOW * len(hopeful):
+        gains = form.scan(kernel.factors[rows], rows)
+    else:
+        gains = form.scan(kernel.factors[block], block)[needed]
+    part = base if len(base) == 1 else base[needed]
+    hits = hopeful[needed] & (part * (np.maximum(gains, 0) + form.most_rounding(rows)) >= thresholds)
+    for cart in np.flatnonzero(hits.any(axis=0)).tolist():
+        hit = np.flatnonzero(hits[:, cart])
+        hit = hit[~is_among(rows[hit], searches[cart].candidates.apart)]
+        searches[cart].offer(rows[hit], gains[hit, cart])
+
+
+def _bases(searches: Sequence[_Search], block: slice) -> Matrix:
+    """The carts' dense τ² over a block, (rows, carts), or one row of ones when no tilt has any."""
+    if all(search.tilt.base is None for search in searches):
+        return np.ones((1, len(searches)))
+    ones = np.ones(block.stop - block.start)
+    columns = [ones if search.tilt.base is None else search.tilt.base[block] for search in searches]
+    return np.column_stack(columns)

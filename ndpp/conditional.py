@@ -12,9 +12,8 @@ from numpy.typing import ArrayLike
 from ndpp.evidence import decoupled, invert, item_scales
 from ndpp.gains import GainForm
 from ndpp.kernel import Indices, Kernel, Matrix, Vector, log_det_plus_identity
-from ndpp.tilt import Tilt
+from ndpp.tilt import NO_TILT, Tilt
 
-_NO_TILT = Tilt()
 _CANCELLED = 1e-9  # a closed form that lost this many digits to cancellation is summed explicitly instead
 
 
@@ -66,7 +65,7 @@ class Conditional:
         In closed form when conditioning is exact and the tilt is sparse; summed explicitly otherwise,
         because clamped gains have no closed form.
         """
-        tilt = tilt or _NO_TILT
+        tilt = tilt or NO_TILT
         tilt.check(self.kernel.size)
         if self.decoupling == 0 and tilt.base is None:
             closed, magnitude = self._closed_total()
@@ -91,7 +90,7 @@ class Conditional:
         When no candidate has any gain left the model has nothing to say: all are then equally likely,
         in proportion to τ².
         """
-        tilt = tilt or _NO_TILT
+        tilt = tilt or NO_TILT
         tilt.check(self.kernel.size)
         if rows is None:
             weighted = tilt.dense(self.kernel.size) * self.gains()

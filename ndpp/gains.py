@@ -51,6 +51,11 @@ class GainForm:
         left, right = self._lengths
         return self.kernel.core_norm + float(left @ right)
 
+    @property
+    def steps(self) -> int:
+        """How many roundings a gain goes through at most."""
+        return self.kernel.rank + len(self.right) + 8
+
     @cached_property
     def growth(self) -> float:
         """The smallest μ with Δ_i ≤ L_ii + μ ‖f_i‖²: 0 for symmetric kernels, whose gains only shrink."""
@@ -102,10 +107,9 @@ class GainForm:
 
     def rounding(self, rows: slice | Indices, precision: np.dtype[np.floating[Any]]) -> Vector:
         """How far rounding in `precision` can move a gain: the usual bound on a sum of products."""
-        steps = self.kernel.rank + len(self.right) + 8
         scale = self.kernel.diagonal[rows] + self.spread * self.kernel.squared_norms[rows]
         eps, tiny = limits(precision)
-        return steps * (eps * scale + tiny)
+        return self.steps * (eps * scale + tiny)
 
 
 @lru_cache

@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike
 
 from ndpp.conditional import condition
 from ndpp.kernel import BLOCK, Indices, Kernel, Matrix, Vector
-from ndpp.tilt import Tilt
+from ndpp.tilt import NO_TILT, Tilt
 
 
 def sample(
@@ -25,7 +25,7 @@ def sample(
     one; probabilities are then cut to [0, 1].
     """
     state = condition(kernel, cart, decoupling=decoupling)
-    tilt = tilt or Tilt()
+    tilt = tilt or NO_TILT
     tilt.check(kernel.size)
     weights = tilt.dense(kernel.size)
     weights[state.cart] = 0.0

@@ -8,11 +8,14 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ndpp.kernel import BLOCK, FloatArray, Indices, Kernel, Vector
 from ndpp.tilt import Tilt
 
-_SLACK = 1 + 1e-9  # the bounds themselves are rounded
+BoolVector = NDArray[np.bool_]
+
+SLACK = 1 + 1e-9  # the bounds themselves are rounded
 _GATHER_BELOW = 0.25  # pick single rows out of a block when fewer than this share of it can matter
 
 
@@ -36,7 +39,7 @@ class Scoring:
 
     def bound(self, weights: Vector, squared_norms: Vector) -> Vector:
         """The upper bound on scores of items with these weights and norms."""
-        return (self.slope[0] * weights + self.slope[1] * squared_norms) * _SLACK
+        return (self.slope[0] * weights + self.slope[1] * squared_norms) * SLACK
 
 
 class Pool:
@@ -78,11 +81,22 @@ class Candidates:
     tilt: Tilt
     banned: Indices
 
+    def allows(self, rows: Indices) -> BoolVector:
+        """Which of the rows may be answered."""
+        allowed = ~is_among(rows, self._banned)
+        if not self.tilt.is_plain:
+            allowed &= self.tilt.at(rows) > 0
+        return allowed
+
+    @cached_property
+    def _banned(self) -> Indices:
+        return np.sort(self.banned)
+
     def first(self) -> Indices:
         """The rows to score before the scan: those the tilt lists, and the kernel's strongest."""
         strongest = self.kernel.strongest
         rows = np.union1d(self.tilt.rows, strongest) if len(self.tilt.rows) else strongest
-        return rows[(self.tilt.at(rows) > 0) & ~is_among(rows, np.sort(self.banned))]
+        return rows[self.allows(rows)]
 
     @cached_property
     def apart(self) -> Indices:
@@ -121,7 +135,7 @@ def best_rows(scoring: Scoring, k: int, tilt: Tilt, banned: Indices, *, above: f
     for number in np.argsort(-peaks, kind="stable"):
         if peaks[number] < pool.threshold or peaks[number] == -np.inf:
             break
-        _offer_block(pool, scoring, tilt, int(number) * BLOCK, candidates.apart)
+        _offer_block(pool, scoring, candidates, int(number) * BLOCK)
     return settle(pool, scoring, tilt, above)
 
 
@@ -133,30 +147,26 @@ def settle(pool: Pool, scoring: Scoring, tilt: Tilt, above: float = -np.inf) -> 
     return rank(rows[good], scores[good], pool.k)
 
 
-def _offer_block(pool: Pool, scoring: Scoring, tilt: Tilt, start: int, apart: Indices) -> None:
-    kernel = scoring.kernel
-    rows = slice(start, min(start + BLOCK, kernel.size))
-    base = 1.0 if tilt.base is None else tilt.base[rows]
-    bound = base * scoring.bound(kernel.weights[rows], kernel.squared_norms[rows])
-    hopeful = np.flatnonzero((bound >= pool.threshold) & (base > 0))
-    if len(hopeful) < _GATHER_BELOW * (rows.stop - rows.start):
-        hopeful = hopeful + start
-        _offer_rows(pool, scoring, tilt, hopeful[~is_among(hopeful, apart)])
-        return
-    scores: Vector = base * scoring.scan(kernel.factors[rows], rows).astype(np.float64)
-    errors = base * scoring.rounding(rows, kernel.factors.dtype)
-    hopeful = hopeful[(np.maximum(scores, 0.0) + errors)[hopeful] >= pool.threshold]
-    hopeful = hopeful[~is_among(hopeful + start, apart)]
-    pool.offer(hopeful + start, scores[hopeful], errors[hopeful])
+def _offer_block(pool: Pool, scoring: Scoring, candidates: Candidates, start: int) -> None:
+    """Score the rows of a block whose bound reaches the threshold."""
+    kernel, base = scoring.kernel, candidates.tilt.base
+    block = slice(start, min(start + BLOCK, kernel.size))
+    factor = 1.0 if base is None else base[block]
+    bound = factor * scoring.bound(kernel.weights[block], kernel.squared_norms[block])
+    hopeful = np.flatnonzero((bound >= pool.threshold) & (np.asarray(factor) > 0))
+    if len(hopeful) >= _GATHER_BELOW * (block.stop - block.start):
+        errors = scoring.rounding(block, kernel.factors.dtype)
+        upper = factor * (np.maximum(scoring.scan(kernel.factors[block], block), 0.0) + errors)
+        hopeful = hopeful[upper[hopeful] >= pool.threshold]
+    rows = hopeful + start
+    _offer_rows(pool, scoring, candidates.tilt, rows[~is_among(rows, candidates.apart)])
 
 
-def is_among(rows: Indices, apart: Indices) -> np.ndarray[Any, np.dtype[np.bool_]]:
+def is_among(rows: Indices, apart: Indices) -> BoolVector:
     """Which rows occur in the ascending list `apart`."""
     if not len(apart):
         return np.zeros(len(rows), dtype=np.bool_)
-    found: np.ndarray[Any, np.dtype[np.bool_]] = (
-        apart[np.minimum(np.searchsorted(apart, rows), len(apart) - 1)] == rows
-    )
+    found: BoolVector = apart[np.minimum(np.searchsorted(apart, rows), len(apart) - 1)] == rows
     return found
 
 

@@ -86,6 +86,11 @@ class Tilt:
             np.concatenate([self.factors, other.factors]),
         )
 
+    @property
+    def is_plain(self) -> bool:
+        """Whether τ² is 1 everywhere because nothing was said."""
+        return self.base is None and not len(self.rows)
+
     def at(self, rows: Indices) -> Vector:
         """τ² at `rows`."""
         values = np.ones(len(rows)) if self.base is None else self.base[rows]
@@ -124,3 +129,6 @@ def _checked(values: NDArray[np.floating[Any]], name: str) -> Vector:
     if not np.isfinite(values).all() or (values < 0).any():
         raise ValueError(f"the tilt's {name} must be finite and not negative")
     return np.asarray(values, dtype=np.float64)
+
+
+NO_TILT = Tilt()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ndpp.conditional import Conditional
 from ndpp.scan import Ranking, Scoring, best_rows
-from ndpp.tilt import Tilt
+from ndpp.tilt import NO_TILT, Tilt
 
 
 def top_k(state: Conditional, k: int, tilt: Tilt | None = None) -> Ranking:
@@ -12,7 +12,7 @@ def top_k(state: Conditional, k: int, tilt: Tilt | None = None) -> Ranking:
 
     The scan runs in the precision of F, the finalists are scored again in float64.
     """
-    tilt = tilt or Tilt()
+    tilt = tilt or NO_TILT
     tilt.check(state.kernel.size)
     return best_rows(gain_scoring(state), k, tilt, state.cart)
 

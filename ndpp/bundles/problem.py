@@ -13,7 +13,7 @@ from ndpp.conditional import Conditional, condition
 from ndpp.evidence import invert, item_scales
 from ndpp.gains import GainForm
 from ndpp.kernel import Indices, Kernel, Matrix, Vector
-from ndpp.tilt import Tilt
+from ndpp.tilt import NO_TILT, Tilt
 
 _NO_GAIN = 1e-10  # a pivot below this share of the item's scale is rounding
 
@@ -46,7 +46,7 @@ class Problem:
         """Check what was asked and condition on the cart."""
         if k < 0:
             raise ValueError(f"a bundle needs a size of at least 0, got {k}")
-        tilt = tilt or Tilt()
+        tilt = tilt or NO_TILT
         tilt.check(kernel.size)
         return cls(condition(kernel, cart, decoupling=decoupling), k, tilt)
 
