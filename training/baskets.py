@@ -20,6 +20,7 @@ class Baskets:
     items: ItemRows  # (total,)
     offsets: NDArray[np.int64]  # (n + 1,)
     timestamps: NDArray[np.datetime64] | None = None  # (n,)
+    keys: NDArray[np.uint32] | None = None  # (n,): a number made of each basket's id, whatever else is there
 
     def __len__(self) -> int:
         return len(self.offsets) - 1
@@ -52,5 +53,10 @@ class Baskets:
         sizes = self.sizes[chosen]
         offsets = np.concatenate([[0], np.cumsum(sizes)])
         positions = np.repeat(self.offsets[chosen] - offsets[:-1], sizes) + np.arange(offsets[-1])
-        timestamps = None if self.timestamps is None else self.timestamps[chosen]
-        return replace(self, items=self.items[positions], offsets=offsets, timestamps=timestamps)
+        return replace(
+            self,
+            items=self.items[positions],
+            offsets=offsets,
+            timestamps=None if self.timestamps is None else self.timestamps[chosen],
+            keys=None if self.keys is None else self.keys[chosen],
+        )

@@ -11,8 +11,10 @@ import torch
 from ndpp import Kernel
 from training.baskets import Baskets
 from training.checkpoint import Checkpoint
+from training.errors import OptionError
 from training.options import FitOptions, suggest_ranks
 from training.state import FitState
+from training.warm_start import Previous, like_previous
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,8 +42,12 @@ class FitResult:
     curve: list[tuple[int, float]] = field(default_factory=list)  # (step, validation log-likelihood)
 
 
-def resolve_options(options: FitOptions, train: Baskets) -> FitOptions:
-    """The options with every None replaced by what suits the data."""
+def resolve_options(options: FitOptions, train: Baskets, previous: Previous | None = None) -> FitOptions:
+    """The options with every None replaced by what suits the data, or by what the previous model had."""
+    if previous is not None:
+        options = like_previous(options, previous)
+    elif options.init == "previous":
+        raise OptionError("--init previous needs an active model in the store to start from: there is none")
     rank, skew_rank = suggest_ranks(train, options.rank)
     options = replace(options, rank=rank)
     return replace(options, skew_rank=(options.skew_rank or skew_rank) if options.has_pairs else 0)
@@ -55,16 +61,17 @@ def fit(
     callback: Callable[[Progress], None] | None = None,
     should_stop: Callable[[], bool] = lambda: False,
     checkpoint: Checkpoint | None = None,
+    previous: Previous | None = None,
 ) -> FitResult:
     """Learn a kernel from `train`; keep the one with the best log-likelihood of `validation`.
 
     `should_stop` is asked before every step; a stopped fit still returns the best so far. With a checkpoint
     the state is saved now and then and when stopped, and a saved state is continued, to the same kernel as if
-    there had been no interruption.
+    there had been no interruption. `previous` is where --init previous starts.
     """
     torch.set_num_threads(options.threads)
-    options = resolve_options(options, train)
-    state = FitState(train, validation, options)
+    options = resolve_options(options, train, previous)
+    state = FitState(train, validation, options, previous)
     if checkpoint is not None:
         state.restore(checkpoint)
     started, first_step = time.monotonic(), state.step

@@ -8,7 +8,8 @@ import polars as pl
 
 from model_store import Items
 from training.baskets import Baskets
-from training.errors import DataError
+from training.errors import DataError, OptionError
+from training.evaluation.queries import translate
 from training.sources import Source, read_sources
 from training.tables import LINE, read_table
 
@@ -54,6 +55,19 @@ def _read(source: Source, columns: Mapping[str, str]) -> pl.DataFrame:
         raise DataError(message, source.name, wrong[LINE][0])
     stock = pl.when(pl.col("in_stock").is_not_null()).then(lower.is_in(_YES))
     return frame.select(LINE, "item_id", "name", "category", prices.alias("price"), stock.alias("in_stock"))
+
+
+def keep_listed(baskets: Baskets, table: pl.DataFrame | None) -> Baskets:
+    """The baskets without the items that the table does not list."""
+    if table is None:
+        raise OptionError("--only-listed-items needs an item table: name it with --items")
+    listed = set(table["item_id"])
+    kept = translate(baskets, [item for item in baskets.catalogue if item in listed])
+    if len(kept) == 0:
+        raise OptionError(
+            "--only-listed-items leaves no basket: the item table lists no item that was bought"
+        )
+    return kept
 
 
 def describe_items(baskets: Baskets, table: pl.DataFrame | None) -> Items:

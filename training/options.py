@@ -9,7 +9,7 @@ from training.baskets import Baskets
 from training.errors import OptionError
 
 KernelKind = Literal["symmetric", "ndpp2019", "scalable", "tied"]
-Init = Literal["scaled", "paper"]
+Init = Literal["scaled", "paper", "previous"]
 
 _LARGEST_SKEW_RANK = 300
 _LARGEST_RANK = 50

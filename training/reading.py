@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
+from pathlib import PurePosixPath
 
 import numpy as np
 import polars as pl
@@ -50,13 +52,18 @@ class BasketData:
     dropped: Dropped
 
 
-def read_baskets(location: str, rules: ReadingRules | None = None) -> BasketData:
-    """All baskets at `location` (a file, a folder or a URL), in the order in which they first appear."""
+def read_baskets(
+    location: str, rules: ReadingRules | None = None, *, purchases: str | None = None
+) -> BasketData:
+    """All baskets at `location` (a file, a folder or a URL), in the order in which they first appear.
+
+    `purchases` is the folder of the drained purchase log; its baskets come last, under our column names.
+    """
     rules = rules or ReadingRules()
-    sources = read_sources(location, rules.format)
-    pairs = pl.concat(
-        [_pairs(source, rules.columns, number) for number, source in enumerate(sources)], how="diagonal"
-    )
+    frames = [_pairs(source, rules.columns) for source in read_sources(location, rules.format)]
+    if purchases is not None:
+        frames += [_pairs(source, {}) for source in read_sources(purchases)]
+    pairs = pl.concat(frames, how="diagonal")
     if pairs.is_empty():
         raise DataError("there is not a single basket with an item in it", location)
     data = _apply_rules(pairs, rules)
@@ -65,12 +72,13 @@ def read_baskets(location: str, rules: ReadingRules | None = None) -> BasketData
     return data
 
 
-def _pairs(source: Source, columns: Mapping[str, str], number: int) -> pl.DataFrame:
+def _pairs(source: Source, columns: Mapping[str, str]) -> pl.DataFrame:
     """The rows of one source: basket (unique across sources of baskets a line), item, timestamp, quantity."""
     if source.format == "lines":
         frame = read_basket_lines(source)
         # Line numbers repeat from file to file; basket ids of tables are the user's own and do not.
-        return frame.select(pl.format("{}:{}", pl.lit(number), "basket_id").alias("basket"), item="item_id")
+        file = pl.lit(PurePosixPath(source.name).name)
+        return frame.select(pl.format("{}:{}", file, "basket_id").alias("basket"), item="item_id")
     frame = read_table(source, ("basket_id", "item_id"), ("timestamp", "quantity"), columns)
     _refuse_missing(frame, source)
     chosen = [pl.col("basket_id").alias("basket"), pl.col("item_id").alias("item")]
@@ -156,6 +164,7 @@ def _apply_rules(pairs: pl.DataFrame, rules: ReadingRules) -> BasketData:
             items=rows.astype(np.int32),
             offsets=np.append(np.flatnonzero(np.diff(number, prepend=-1)), len(number)).astype(np.int64),
             timestamps=None if timestamps is None else timestamps[kept_baskets],
+            keys=_keys(baskets.gather(kept_baskets)),
         ),
         dropped,
     )
@@ -178,6 +187,11 @@ def _sorted_unique(
     keys = np.sort(number * codes + code)
     keys = keys[np.diff(keys, prepend=-1) > 0]
     return keys // codes, keys % codes
+
+
+def _keys(ids: pl.Series) -> NDArray[np.uint32]:
+    """A number that a basket keeps from one reading to the next, whatever is added to the data."""
+    return np.fromiter((zlib.crc32(text.encode()) for text in ids), dtype=np.uint32, count=len(ids))
 
 
 def _timestamps(pairs: pl.DataFrame, number: NDArray[np.int64]) -> NDArray[np.datetime64] | None:

@@ -40,3 +40,19 @@ def split(baskets: Baskets, *, validation: int | None = None, holdout: int = 0, 
         validation=baskets.select(order[:validation]),
         test=baskets.select(order[validation : validation + holdout]),
     )
+
+
+_KEPT_ASIDE = 20  # one basket in this many
+
+
+def split_by_key(baskets: Baskets, *, validation: int | None = None, seed: int = 0) -> Split:
+    """A split whose test part, a twentieth, is chosen by the baskets' own keys.
+
+    However the data grows, a basket kept aside once is kept aside in every later split: no version that was
+    fitted on such a split has learned from another one's test baskets.
+    """
+    if baskets.keys is None:
+        raise OptionError("baskets without ids cannot be kept aside by id")
+    aside = baskets.keys % _KEPT_ASIDE == 0
+    rest = split(baskets.select(np.flatnonzero(~aside)), validation=validation, seed=seed)
+    return rest._replace(test=baskets.select(np.flatnonzero(aside)))

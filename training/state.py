@@ -24,6 +24,7 @@ from training.likelihood import (
 )
 from training.options import FitOptions
 from training.trainable import initialise, item_counts
+from training.warm_start import Previous, start_from
 
 _WARM_UP = 0.3  # share of the steps in which the learning rate climbs
 _ADAM_KEYS = ("step", "exp_avg", "exp_avg_sq")
@@ -32,10 +33,14 @@ _ADAM_KEYS = ("step", "exp_avg", "exp_avg_sq")
 class FitState:
     """Everything that changes from step to step."""
 
-    def __init__(self, train: Baskets, validation: Baskets, options: FitOptions) -> None:
+    def __init__(
+        self, train: Baskets, validation: Baskets, options: FitOptions, previous: Previous | None = None
+    ) -> None:
         self.train = train
         self.options = options
         self.model = initialise(train, options)
+        if previous is not None:
+            start_from(self.model, train.catalogue, previous)
         self.counts = item_counts(train)
         self.weights = recency_weights(train, options.half_life_days)
         self.validation_groups = group_by_size(validation, np.arange(len(validation)))

@@ -25,11 +25,12 @@ from training.cli.common import (
 )
 from training.cli.progress import log_event, progress_reporter, stop_on_interrupt
 from training.fitting import FitResult, fit, resolve_options
-from training.item_table import ITEM_COLUMNS, describe_items, read_item_table
+from training.item_table import ITEM_COLUMNS, describe_items, keep_listed, read_item_table
 from training.options import FitOptions, Init, KernelKind
 from training.publishing import Publication, publish
 from training.reading import read_baskets
 from training.splitting import split
+from training.warm_start import active_model
 
 _INTERRUPTED = 130  # what a shell expects after Ctrl-C
 _DEFAULTS = FitOptions()
@@ -53,7 +54,8 @@ def fit_command(
     alpha: Annotated[float, typer.Option(help="Regularisation of V.")] = _DEFAULTS.alpha,
     beta: Annotated[float, typer.Option(help="Regularisation of B.")] = _DEFAULTS.beta,
     init: Annotated[
-        Init, typer.Option(help="Where to start: scaled by popularity, or as in the paper.")
+        Init,
+        typer.Option(help="Where to start: scaled by popularity, as in the paper, or at the active model."),
     ] = "scaled",
     steps: Annotated[int, typer.Option(help="Steps of Adam at most.")] = _DEFAULTS.steps,
     batch_size: Annotated[int, typer.Option(help="Baskets in a step.")] = _DEFAULTS.batch_size,
@@ -74,6 +76,9 @@ def fit_command(
     ] = _DEFAULTS.threads,
     max_basket_size: MaxBasketSize = 100,
     min_item_count: MinItemCount = 1,
+    only_listed_items: Annotated[
+        bool, typer.Option(help="Drop items that the item table does not list.")
+    ] = False,
     data_format: Format = None,
     column: Columns = None,
     items_column: ItemColumns = None,
@@ -104,10 +109,12 @@ def fit_command(
     model_store = ModelStore(store)
     data = read_baskets(baskets, reading_rules(max_basket_size, min_item_count, data_format, column))
     table = None if items is None else read_item_table(items, column_mapping(items_column, ITEM_COLUMNS))
-    parts = split(data.baskets, validation=validation, holdout=holdout, seed=seed)
-    options = resolve_options(options, parts.train)
+    known = keep_listed(data.baskets, table) if only_listed_items else data.baskets
+    parts = split(known, validation=validation, holdout=holdout, seed=seed)
+    previous = active_model(model_store) if init == "previous" else None
+    options = resolve_options(options, parts.train, previous)
 
-    fingerprint = data.baskets.fingerprint()
+    fingerprint = known.fingerprint()
     checkpoint = Checkpoint.for_fit(_checkpoint_folder(), fingerprint, parts, options)
     if not resume:
         checkpoint.discard()
@@ -121,9 +128,10 @@ def fit_command(
             callback=report,
             should_stop=should_stop,
             checkpoint=checkpoint,
+            previous=previous,
         )
 
-    publication = Publication(result, parts, describe_items(data.baskets, table), fingerprint)
+    publication = Publication(result, parts, describe_items(known, table), fingerprint)
     version = publish(model_store, publication)
     if activate and not result.interrupted:
         model_store.activate(version)

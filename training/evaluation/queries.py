@@ -84,7 +84,8 @@ def translate(baskets: Baskets, catalogue: Sequence[str]) -> Baskets:
     kept = np.flatnonzero(sizes)
     offsets = np.concatenate([[0], np.cumsum(sizes[kept])])
     timestamps = None if baskets.timestamps is None else baskets.timestamps[kept]
-    return Baskets(tuple(catalogue), items[items != UNKNOWN], offsets, timestamps)
+    keys = None if baskets.keys is None else baskets.keys[kept]
+    return Baskets(tuple(catalogue), items[items != UNKNOWN], offsets, timestamps, keys)
 
 
 def translate_queries(queries: Queries, names: Sequence[str], catalogue: Sequence[str]) -> Queries:
