@@ -3,6 +3,7 @@
 import typer
 
 from training.cli.check import check
+from training.cli.demo import demo
 from training.cli.evaluate import evaluate
 from training.cli.fit import fit_command
 from training.cli.paper_tables import paper_tables
@@ -12,6 +13,7 @@ app.command("check")(check)
 app.command("fit")(fit_command)
 app.command("evaluate")(evaluate)
 app.command("paper-tables")(paper_tables)
+app.command("demo")(demo)
 
 if __name__ == "__main__":
     app(prog_name="python -m training")

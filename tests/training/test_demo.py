@@ -1,0 +1,74 @@
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from model_store import ModelStore
+from ndpp import lift
+from training.demo import GROCERIES_NOTICE, DemoFiles, write_demo_data
+from training.item_table import read_item_table
+from training.reading import read_baskets
+
+Run = Callable[..., subprocess.CompletedProcess[str]]
+
+
+@pytest.fixture(scope="module")
+def groceries(tmp_path_factory: pytest.TempPathFactory) -> DemoFiles:
+    return write_demo_data("groceries", tmp_path_factory.mktemp("groceries"))
+
+
+def test_groceries_are_read_by_the_usual_rules(groceries: DemoFiles) -> None:
+    data = read_baskets(str(groceries.baskets))
+    assert data.dropped.duplicate_rows == 0
+    assert data.baskets.sizes.max() <= 100
+    assert data.baskets.timestamps is not None
+    table = read_item_table(str(groceries.items))
+    assert set(data.baskets.catalogue) <= set(table["item_id"])
+
+
+def test_groceries_have_names_departments_and_prices(groceries: DemoFiles) -> None:
+    items = pl.read_parquet(groceries.items)
+    assert items.null_count().sum_horizontal().item() == 0
+    assert items["item_id"].str.contains(r"^[a-z0-9]+(-[a-z0-9]+)*$").all()
+    assert items["price"].is_between(0, 500).all()
+    by_id = {row["item_id"]: row for row in items.iter_rows(named=True)}
+    assert by_id["hot-dog-buns"]["name"] == "Hot dog buns"
+    assert by_id["lean"]["name"] == "Lean (beef)"
+    assert by_id["bananas"]["category"] == "Produce"
+    assert "gasoline-reg-unleaded" not in by_id
+
+
+def test_the_packagers_own_words_are_passed_on(groceries: DemoFiles) -> None:
+    assert groceries.notice == GROCERIES_NOTICE
+    assert "simulated data based on real grocery shopping patterns" in groceries.notice
+
+
+def test_demo_publishes_an_active_model_with_the_planted_relations(training: Run, tmp_path: Path) -> None:
+    arguments = ("--dataset", "tiny", "--data", tmp_path / "data", "--store", tmp_path / "store")
+    result = training("demo", *arguments)
+    assert result.returncode == 0, result.stderr
+    assert "seeded generator" in result.stderr
+    assert "400/400" in result.stderr  # the progress bar
+    model = ModelStore(tmp_path / "store").open()
+    assert result.stdout.strip() == model.version
+    row = {item: number for number, item in enumerate(model.items.ids)}
+    for group in range(10):
+        assert lift(model.kernel, row[f"a{group}"], row[f"b{group}"]) > 1
+        assert lift(model.kernel, row[f"c{group}"], row[f"d{group}"]) < 1
+    assert model.items.names[row["b3"]] == "Tripod 3"
+
+    again = training("demo", *arguments, "--if-empty")
+    assert again.returncode == 0
+    assert model.version in again.stderr
+    assert len(ModelStore(tmp_path / "store").versions()) == 1
+
+
+def test_a_folder_that_cannot_be_written_is_a_sentence(training: Run, tmp_path: Path) -> None:
+    (tmp_path / "data").write_text("a file")
+    result = training("demo", "--dataset", "tiny", "--data", tmp_path / "data", "--store", tmp_path / "store")
+    assert result.returncode == 1
+    assert result.stderr.splitlines()[-1] == f"error: File exists ({tmp_path / 'data'})"
