@@ -6,7 +6,7 @@ import pytest
 from training.baskets import Baskets
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def baskets() -> Baskets:
     """200 random baskets over 12 items, where 0–1, 2–3, … like to come together."""
     rng = np.random.default_rng(1)

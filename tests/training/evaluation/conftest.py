@@ -27,7 +27,7 @@ class FixedScores(Recommender):
         return np.tile(self.fixed, (len(carts), 1))
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def kernel() -> Kernel:
     """A nonsymmetric kernel with a diagonal over 9 items."""
     rng = np.random.default_rng(3)
@@ -35,7 +35,7 @@ def kernel() -> Kernel:
     return Kernel.tied(rng.normal(size=(9, 4)), D - D.T, rng.uniform(0.1, 1, size=9))
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def baskets() -> Baskets:
     """300 random baskets of 1 to 30 of 60 items, the first items far more popular."""
     rng = np.random.default_rng(5)

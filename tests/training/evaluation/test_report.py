@@ -46,21 +46,21 @@ class Page(HTMLParser):
         assert self.open.pop() == tag
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def random_kernel() -> Kernel:
     rng = np.random.default_rng(11)
     D = rng.normal(size=(8, 8))
     return Kernel.tied(rng.normal(size=(60, 8)) / 4, D - D.T, np.full(60, 0.05))
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def assessment(random_kernel: Kernel, baskets: Baskets) -> Assessment:
     names = [HOSTILE, *(f"item {row}" for row in range(1, 60))]
     questions = questions_from(baskets, baskets.catalogue)
     return assess(TripodModel(random_kernel), names, questions, baskets)
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def report(assessment: Assessment) -> Report:
     curve = [CurvePoint(step, -30 + 10 * (1 - 0.9**step)) for step in range(0, 60, 2)]
     return write_report(
