@@ -24,12 +24,12 @@ class FitOptions:
     rank: int | None = None  # K, columns of V
     skew_rank: int | None = None  # columns of B (for ndpp2019: of B and C together)
     diagonal: bool = True
-    alpha: float = 0.1  # α, regularisation of V
-    beta: float = 0.1  # β, regularisation of B
+    alpha: float = 0.01  # α, regularisation of V
+    beta: float = 0.01  # β, regularisation of B
     init: Init = "scaled"
     steps: int = 1000
     batch_size: int = 400
-    learning_rate: float = 0.03
+    learning_rate: float = 0.01
     evaluate_every: int = 25
     patience: int = 16  # evaluations without a new best before stopping early
     half_life_days: float | None = None  # baskets of this age count half
