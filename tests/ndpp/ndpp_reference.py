@@ -33,7 +33,7 @@ def make_kernel(
 
 
 def kernels(max_size: int = 9) -> st.SearchStrategy[Kernel]:
-    """Kernels of every kind, with zero rows, repeated rows, huge and tiny scales mixed in."""
+    """Kernels of every kind, with zero rows, (nearly) repeated rows, huge and tiny scales mixed in."""
 
     @st.composite
     def build(draw: st.DrawFn) -> Kernel:
@@ -52,7 +52,10 @@ def kernels(max_size: int = 9) -> st.SearchStrategy[Kernel]:
             factors[draw(st.integers(0, size - 1))] = 0.0
         if draw(st.booleans()):
             source, target = draw(st.integers(0, size - 1)), draw(st.integers(0, size - 1))
-            factors[target], diagonal[target] = factors[source], diagonal[source]
+            nearly = 1 + draw(st.sampled_from([0.0, 1e-13, 1e-9, 1e-6, 1e-3])) * rng.normal(
+                size=factors.shape[1]
+            )
+            factors[target], diagonal[target] = factors[source] * nearly, diagonal[source]
         if draw(st.booleans()):
             factors *= rng.permutation(np.arange(1, size + 1.0) ** -1.0)[:, None]
         return Kernel(factors, kernel.core, diagonal)
