@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
+from typing import Literal
 
 from model_store import Draft, Items, Knobs, ModelStore
 from training.evaluation.sets import log_likelihoods
@@ -19,6 +20,7 @@ class Publication:
     parts: Split
     items: Items
     data_fingerprint: str
+    split: Literal["random", "by_key"] = "random"
 
     def metrics(self) -> dict[str, float]:
         """The log-likelihoods, and the test one if baskets were held out."""
@@ -40,6 +42,7 @@ def publish(store: ModelStore, publication: Publication) -> str:
         knobs=Knobs(),
         hyperparameters={
             **result.options.as_dict(),
+            "split": publication.split,
             "validation": len(parts.validation),
             "holdout": len(parts.test),
             "train_baskets": len(parts.train),

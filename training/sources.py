@@ -36,6 +36,14 @@ def read_sources(location: str, file_format: str | None = None) -> list[Source]:
     return [_read(filesystem, name, name, file_format) for name in names]
 
 
+def has_data(location: str) -> bool:
+    """Whether there is a data file at the location, or in it."""
+    filesystem, path = fsspec.core.url_to_fs(location)
+    if not filesystem.isdir(path):
+        return bool(filesystem.exists(path))
+    return any(_format_of(name) is not None for name in filesystem.ls(path, detail=False))
+
+
 def _format_of(name: str) -> str | None:
     path = PurePosixPath(name)
     if path.suffix == ".gz":

