@@ -19,7 +19,22 @@ GROCERIES_NOTICE = (
     '"simulated data based on real grocery shopping patterns", for education only: take no business '
     "decision and publish no research from it."
 )
-TINY_NOTICE = "Baskets: made by a seeded generator, for tests: a3 brings b3 along, c3 and d3 never meet."
+TINY_NOTICE = "Baskets: made up by a seeded generator, for tests."
+
+# The tiny set has ids of the groceries, so that what is said of the one can be tried on the other.
+# Of each row the first brings the second along, and the third and fourth never meet.
+TINY_GROUPS = (
+    ("hot-dog-buns", "premium-meat", "catsup", "bbq-sauce"),
+    ("tortilla-nacho-chips", "mexican-saucessalsapicantee", "sour-creams", "dips-non-refrigerated"),
+    ("cream-cheese", "bagels", "butter", "margarine-tubs-and-bowls"),
+    ("kids-cereal", "fluid-milk-white-only", "all-family-cereal", "adult-cereal"),
+    ("peanut-butter", "jelly", "mainstream-white-bread", "mainstream-wheat-multigrain-br"),
+    ("shampoo", "hair-conditioners-and-rinses", "bar-soap", "body-wash"),
+    ("toothpaste", "oral-hygiene-brushes", "toilet-tissue", "facial-tissue-paper-handke"),
+    ("strawberries", "frzn-whipped-topping", "grapes-white", "grapes-red"),
+    ("marshmallows", "graham-crackers", "candy-bars-multi-pack", "candy-bars-singles-including"),
+    ("baby-diapers", "baby-wipes", "baby-food-beginner", "baby-food-junior-all-brands"),
+)
 
 # Nothing that a person puts into a cart: petrol by the thousandth of a gallon, coupons, gift cards.
 _NOT_GOODS = ("FUEL", "COUPON", "MISCELLANEOUS", "CNTRL/STORE SUP", "GM MERCH EXP")
@@ -108,23 +123,25 @@ def _name() -> pl.Expr:
 
 
 def _tiny() -> tuple[pl.DataFrame, pl.DataFrame]:
-    """40 items and 1,500 baskets that a test learns from in a second or two."""
+    """40 items and 1,500 baskets that a test learns from in a few seconds."""
     baskets = generate_baskets(40, 1500, mean_size=4, seed=7)
-    number = pl.Series("basket_id", range(len(baskets)))
+    ids = {
+        f"{'abcd'[kind]}{n}": item for n, group in enumerate(TINY_GROUPS) for kind, item in enumerate(group)
+    }
     pairs = pl.DataFrame(
         {
-            "basket_id": number.repeat_by(pl.Series(baskets.sizes)).explode(),
-            "item_id": [baskets.catalogue[row] for row in baskets.items],
+            "basket_id": [basket for basket, size in enumerate(baskets.sizes) for _ in range(size)],
+            "item_id": [ids[baskets.catalogue[row]] for row in baskets.items],
         }
     )
-    names = {"a": "Camera", "b": "Tripod", "c": "Film", "d": "Memory card"}
-    ids = sorted(baskets.catalogue)
     items = pl.DataFrame(
-        {
-            "item_id": ids,
-            "name": [f"{names[item_id[0]]} {item_id[1:]}" for item_id in ids],
-            "category": ["Photo" if item_id[0] in "ab" else "Media" for item_id in ids],
-            "price": [float(10 * ("abcd".index(item_id[0]) + 1)) for item_id in ids],
-        }
+        [(item, n, kind) for n, group in enumerate(TINY_GROUPS) for kind, item in enumerate(group)],
+        schema=["item_id", "group", "kind"],
+        orient="row",
     )
-    return pairs, items
+    return pairs, items.select(
+        "item_id",
+        name=pl.col("item_id").str.replace_all("-", " ").pipe(_sentence_case),
+        category=pl.when(pl.col("group") < 5).then(pl.lit("Grocery")).otherwise(pl.lit("Household")),
+        price=(1.0 + pl.col("group") + pl.col("kind") / 4),
+    )

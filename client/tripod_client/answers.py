@@ -1,0 +1,224 @@
+"""The service's answers as types; each has the name and the members of its schema in /openapi.json."""
+
+from __future__ import annotations
+
+from typing import Any, Literal, TypedDict
+
+
+class CartLine(TypedDict):
+    """An item and how many of it."""
+
+    item_id: str
+    quantity: int
+
+
+class CartAnswer(TypedDict):
+    """A whole cart."""
+
+    cart_id: str
+    status: Literal["open", "checked_out"]
+    items: list[CartLine]
+    created_at: str
+    updated_at: str
+    purchase_id: str | None
+
+
+class ConsideredCart(TypedDict):
+    """The cart that an answer is about."""
+
+    cart_id: str | None
+    items: list[str]
+    unknown_items: list[str]
+    ignored_items: list[str]
+
+
+class Reason(TypedDict):
+    """A cart item that speaks for or against a recommendation."""
+
+    item_id: str
+    name: str | None
+    effect: float
+
+
+class RecommendedItem(TypedDict):
+    """One recommendation."""
+
+    rank: int
+    item_id: str
+    name: str | None
+    category: str | None
+    price: float | None
+    score: float
+    probability: float
+    relation: Literal["complement", "substitute", "neutral"]
+    because: list[Reason]
+
+
+class Fallback(TypedDict):
+    """Why the model alone did not fill the answer."""
+
+    reason: str
+    message: str
+    filled: int
+
+
+class Recommendations(TypedDict):
+    """What the cart should get next, best first."""
+
+    model_version: str
+    cart: ConsideredCart
+    items: list[RecommendedItem]
+    fallback: Fallback | None
+    took_ms: float
+
+
+class BatchAnswer(TypedDict):
+    """One result per cart."""
+
+    model_version: str
+    results: list[Recommendations]
+    took_ms: float
+
+
+class RelatedPair(TypedDict):
+    """Two items; a lift above 1 makes them complements."""
+
+    first: str
+    second: str
+    lift: float
+
+
+class Coherence(TypedDict):
+    """How well the items of a cart go together."""
+
+    log_likelihood: float
+    percentile: float
+    reference_mean: float
+    reference_size: int
+
+
+class InsightsAnswer(TypedDict):
+    """What the model says about a cart."""
+
+    model_version: str
+    cart: ConsideredCart
+    probability_complete: float
+    expected_further_items: float
+    coherence: Coherence | None
+    complements: list[RelatedPair]
+    substitutes: list[RelatedPair]
+
+
+class BundleItem(TypedDict):
+    """An item chosen for a bundle."""
+
+    item_id: str
+    name: str | None
+    category: str | None
+    price: float | None
+    gain: float
+
+
+class BundleAnswer(TypedDict):
+    """One bundle."""
+
+    items: list[BundleItem]
+    log_det: float
+    total_price: float | None
+    lifts: list[RelatedPair]
+
+
+class BundlesAnswer(TypedDict):
+    """The bundles, the best first."""
+
+    model_version: str
+    cart: ConsideredCart
+    method: str
+    bundles: list[BundleAnswer]
+    fallback: str | None
+    took_ms: float
+
+
+class ItemAnswer(TypedDict):
+    """An item of the catalogue as it counts now."""
+
+    item_id: str
+    name: str | None
+    category: str | None
+    price: float | None
+    in_stock: bool
+    boost: float
+    count: int | None
+
+
+class ItemsAnswer(TypedDict):
+    """A page of items."""
+
+    model_version: str
+    items: list[ItemAnswer]
+    next_cursor: str | None
+
+
+class RelatedItem(TypedDict):
+    """An item and how it relates to the one in question."""
+
+    item_id: str
+    name: str | None
+    category: str | None
+    price: float | None
+    lift: float
+    effect: float
+
+
+class RelatedAnswer(TypedDict):
+    """Complements or substitutes of an item."""
+
+    model_version: str
+    item_id: str
+    relation: Literal["complement", "substitute"]
+    items: list[RelatedItem]
+
+
+class ModelEntry(TypedDict):
+    """A version in the store."""
+
+    version: str
+    status: Literal["in_use", "loading", "refused", "stored"]
+    created_at: str | None
+    refused_because: str | None
+
+
+class ModelsAnswer(TypedDict):
+    """All versions, the newest first."""
+
+    in_use: str | None
+    models: list[ModelEntry]
+
+
+class ServingKnobs(TypedDict):
+    """How the model is served unless a request says otherwise."""
+
+    decoupling: float
+    relevance: float
+    popularity: float
+
+
+class ModelInUse(TypedDict):
+    """The model in use."""
+
+    version: str
+    created_at: str
+    kind: str
+    items: int
+    rank: int
+    knobs: ServingKnobs
+    metrics: dict[str, Any]
+
+
+class ReadyAnswer(TypedDict):
+    """Everything is there."""
+
+    status: Literal["ready"]
+    model_version: str
+    refused_version: str | None
+    refused_because: str | None
