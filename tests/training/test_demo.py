@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -75,3 +76,15 @@ def test_a_folder_that_cannot_be_written_is_a_sentence(training: Run, tmp_path: 
     result = training("demo", "--dataset", "tiny", "--data", tmp_path / "data", "--store", tmp_path / "store")
     assert result.returncode == 1
     assert result.stderr.splitlines()[-1] == f"error: File exists ({tmp_path / 'data'})"
+
+
+def test_the_groceries_are_read_without_pandas(tmp_path: Path) -> None:
+    """The training image has none."""
+    code = f"""
+import sys
+from pathlib import Path
+from training.demo import write_demo_data
+write_demo_data("groceries", Path({str(tmp_path)!r}))
+sys.exit("pandas" in sys.modules or "pyarrow" in sys.modules)
+"""
+    assert subprocess.run([sys.executable, "-c", code], timeout=120, check=False).returncode == 0
