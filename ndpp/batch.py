@@ -87,6 +87,7 @@ def _condition_group(kernel: Kernel, carts: list[Indices], decoupling: float) ->
         Conditional(kernel, cart, decoupling, *parts)
         for cart, *parts in zip(carts, ordered, inverses, left, right, strict=True)
     ]
-    for state, growth in zip(states, growths(left, right), strict=True):
-        state.form.__dict__["growth"] = float(growth)
+    if kernel.size > BLOCK:  # a scan will want these, and finds them faster together
+        for state, growth in zip(states, growths(left, right), strict=True):
+            state.form.__dict__["growth"] = float(growth)
     return states

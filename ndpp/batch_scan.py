@@ -89,24 +89,32 @@ def best_rows_of_each(
         _Search(Pool(k), scoring, tilt, Candidates(form.kernel, tilt, rows))
         for scoring, tilt, rows in zip(scorings, tilts, banned, strict=True)
     ]
-    _score_first_rows(form, searches)
-    _scan_blocks(form, searches)
+    if form.kernel.size <= BLOCK:
+        _score_together(form, searches, np.arange(form.kernel.size), form.kernel.factors)
+    else:
+        strongest = form.kernel.strongest
+        _score_together(form, searches, strongest, form.kernel.factors[strongest])
+        _score_listed(form, searches)
+        _scan_blocks(form, searches)
     return [settle(search.pool, search.scoring, search.tilt) for search in searches]
 
 
-def _score_first_rows(form: BatchForm, searches: Sequence[_Search]) -> None:
-    """The strongest rows for all carts in one product, then each tilt's own list."""
-    strongest = form.kernel.strongest
-    gains = form.scan(form.kernel.factors[strongest], strongest)
-    for search, own_gains in zip(searches, gains.T, strict=True):
-        allowed = search.candidates.allows(strongest)
-        search.offer(strongest[allowed], own_gains[allowed])
-        if len(search.tilt.rows):
-            listed = search.tilt.rows[~is_among(search.tilt.rows, strongest)]
-            listed = listed[search.candidates.allows(listed)]
-            for start in range(0, len(listed), BLOCK):
-                rows = listed[start : start + BLOCK]
-                search.offer(rows, search.scoring.scan(form.kernel.factors[rows], rows))
+def _score_together(form: BatchForm, searches: Sequence[_Search], rows: Indices, factors: FloatArray) -> None:
+    """The same rows for all carts, in one product."""
+    gains = np.ascontiguousarray(form.scan(factors, rows).T)
+    for search, own_gains in zip(searches, gains, strict=True):
+        allowed = search.candidates.allows(rows)
+        search.offer(rows[allowed], own_gains[allowed])
+
+
+def _score_listed(form: BatchForm, searches: Sequence[_Search]) -> None:
+    """The rows each cart's own tilt lists, but for the strongest."""
+    for search in searches:
+        listed = search.tilt.rows[~is_among(search.tilt.rows, form.kernel.strongest)]
+        listed = listed[search.candidates.allows(listed)]
+        for start in range(0, len(listed), BLOCK):
+            rows = listed[start : start + BLOCK]
+            search.offer(rows, search.scoring.scan(form.kernel.factors[rows], rows))
 
 
 def _scan_blocks(form: BatchForm, searches: Sequence[_Search]) -> None:

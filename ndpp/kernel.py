@@ -16,7 +16,7 @@ Matrix = NDArray[np.float64]
 Indices = NDArray[np.intp]
 
 _PSD_TOLERANCE = 1e-6
-BLOCK = 2048  # rows of F handled at once: small enough to stay in a cache, large enough for a fast product
+BLOCK = 4096  # rows of F handled at once: small enough to stay in a cache, large enough for a fast product
 STRONGEST = 128  # rows scored first by a bounded scan, to start it with a high threshold
 
 

@@ -35,7 +35,12 @@ class Scoring:
     scan: Callable[[FloatArray, slice | Indices], FloatArray]
     rounding: Callable[[slice | Indices, np.dtype[np.floating[Any]]], Vector]
     exact: Callable[[Indices], Vector]
-    slope: tuple[float, float]  # score_i ≤ slope[0] · L_ii + slope[1] · ‖f_i‖²
+    find_slope: Callable[[], tuple[float, float]]
+
+    @cached_property
+    def slope(self) -> tuple[float, float]:
+        """score_i ≤ slope[0] · L_ii + slope[1] · ‖f_i‖²; found only when a scan is long enough to need it."""
+        return self.find_slope()
 
     def bound(self, weights: Vector, squared_norms: Vector) -> Vector:
         """The upper bound on scores of items with these weights and norms."""
@@ -123,19 +128,16 @@ def best_rows(scoring: Scoring, k: int, tilt: Tilt, banned: Indices, *, above: f
     """The k rows with the highest τ_i² · score_i, leaving out `banned` rows and those with τ_i² = 0.
 
     Rows the tilt lists and the strongest rows are scored directly; all others block by block, the highest
-    bound first, until the bound falls under the k-th best. Only scores above `above` count.
+    bound first, until the bound falls under the k-th best. A catalogue of one block is scored whole. Only
+    scores above `above` count.
     """
     if k <= 0:
         return Ranking(np.empty(0, dtype=np.intp), np.empty(0))
     pool, candidates = Pool(k, above), Candidates(scoring.kernel, tilt, banned)
-    first = candidates.first()
-    for start in range(0, len(first), BLOCK):
-        _offer_rows(pool, scoring, tilt, first[start : start + BLOCK])
-    peaks = candidates.block_peaks(scoring)
-    for number in np.argsort(-peaks, kind="stable"):
-        if peaks[number] < pool.threshold or peaks[number] == -np.inf:
-            break
-        _offer_block(pool, scoring, candidates, int(number) * BLOCK)
+    if scoring.kernel.size <= BLOCK:
+        _offer_everything(pool, scoring, candidates)
+    else:
+        _offer_by_bound(pool, scoring, candidates)
     return settle(pool, scoring, tilt, above)
 
 
@@ -145,6 +147,24 @@ def settle(pool: Pool, scoring: Scoring, tilt: Tilt, above: float = -np.inf) -> 
     scores = tilt.at(rows) * scoring.exact(rows)
     good = scores > above
     return rank(rows[good], scores[good], pool.k)
+
+
+def _offer_everything(pool: Pool, scoring: Scoring, candidates: Candidates) -> None:
+    rows = np.flatnonzero(candidates.allows(np.arange(scoring.kernel.size)))
+    factor = candidates.tilt.at(rows)
+    scores: Vector = factor * scoring.scan(scoring.kernel.factors, slice(None))[rows]
+    pool.offer(rows, scores, factor * scoring.rounding(rows, scoring.kernel.factors.dtype))
+
+
+def _offer_by_bound(pool: Pool, scoring: Scoring, candidates: Candidates) -> None:
+    first = candidates.first()
+    for start in range(0, len(first), BLOCK):
+        _offer_rows(pool, scoring, candidates.tilt, first[start : start + BLOCK])
+    peaks = candidates.block_peaks(scoring)
+    for number in np.argsort(-peaks, kind="stable"):
+        if peaks[number] < pool.threshold or peaks[number] == -np.inf:
+            break
+        _offer_block(pool, scoring, candidates, int(number) * BLOCK)
 
 
 def _offer_block(pool: Pool, scoring: Scoring, candidates: Candidates, start: int) -> None:

@@ -20,4 +20,4 @@ def top_k(state: Conditional, k: int, tilt: Tilt | None = None) -> Ranking:
 def gain_scoring(state: Conditional) -> Scoring:
     """Gains as the bounded scan wants them: Δ_i ≤ L_ii + growth · ‖f_i‖²."""
     form = state.form
-    return Scoring(state.kernel, form.scan, form.rounding, form.gains, (1.0, form.growth))
+    return Scoring(state.kernel, form.scan, form.rounding, form.gains, lambda: (1.0, form.growth))

@@ -43,7 +43,7 @@ def greedy_items(problem: Problem) -> list[int]:
 
 
 def _best_item(problem: Problem, form: GainForm, items: Sequence[int]) -> list[int]:
-    scoring = Scoring(problem.kernel, form.scan, form.rounding, form.gains, (1.0, form.growth))
+    scoring = Scoring(problem.kernel, form.scan, form.rounding, form.gains, lambda: (1.0, form.growth))
     banned = np.union1d(problem.state.cart, np.array(items, dtype=np.intp))
     best = best_rows(scoring, 1, problem.tilt, banned, above=0.0)
     return [int(row) for row in best.rows]

@@ -79,7 +79,6 @@ class Swaps:
     def _own(self) -> Vector:
         return np.diag(self.choice.inverse)
 
-    @cached_property
     def slope(self) -> tuple[float, float]:
         """Coefficients of L_jj and ‖f_j‖² in an upper bound on every swap with j."""
         aligned = np.einsum("rm,mr->m", self.choice.left, self._back)
