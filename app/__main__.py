@@ -16,11 +16,13 @@ import typer
 import uvicorn
 from uvicorn.supervisors import Multiprocess
 
+from app.jobs.commands import jobs
 from app.logs import configure_logs, get_logger
 from app.settings import Settings, SettingsError, load_settings, settings_table, variable_name
-from app.valkey import EmbeddedValkey, ValkeyError
+from app.valkey import EmbeddedValkey, ValkeyError, find_running
 
 cli = typer.Typer(add_completion=False, no_args_is_help=True, help="The Tripod service.")
+cli.add_typer(jobs)
 
 
 @cli.callback()
@@ -42,6 +44,10 @@ def serve(
     store: Annotated[str | None, typer.Option(help="The model store: a folder or a URL.")] = None,
 ) -> None:
     """Serve until stopped. Without REDIS_URL an embedded Valkey keeps the carts beside the store."""
+    # NumPy, which is not loaded yet, reads these. Requests are many and small: BLAS threads of one request
+    # would only fight with those of the next.
+    for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+        os.environ.setdefault(name, "1")
     chosen = _settings_with(host=host, port=port, workers=workers, store=store)
     configure_logs(chosen.log_level)
     # Uvicorn ends by raising the signal again, which must lead through the `with` blocks below.
@@ -56,6 +62,25 @@ def serve(
                 folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="tripod-metrics-"))
                 os.environ["PROMETHEUS_MULTIPROC_DIR"] = folder
             _run(chosen, listening)
+    except (SettingsError, ValkeyError) as error:
+        _stop(str(error))
+    except KeyboardInterrupt:
+        raise SystemExit(0) from None
+
+
+@cli.command()
+def worker(
+    store: Annotated[str | None, typer.Option(help="The model store: a folder or a URL.")] = None,
+) -> None:
+    """Do training jobs until stopped. Without REDIS_URL it works for the service with the same store."""
+    from app.jobs.worker import run_worker  # noqa: PLC0415  the service has no use for it
+
+    chosen = _settings_with(store=store)
+    configure_logs(chosen.log_level)
+    try:
+        if chosen.redis_url is None:
+            os.environ["REDIS_URL"] = find_running(_valkey_folder(chosen.store))
+        run_worker(load_settings())
     except (SettingsError, ValkeyError) as error:
         _stop(str(error))
     except KeyboardInterrupt:

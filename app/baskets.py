@@ -54,7 +54,7 @@ class KnownCart:
 
     def considered(self, catalogue: Catalogue, state: Conditional) -> ConsideredCart:
         """What an answer tells about the cart."""
-        ignored = set(state.ignored.tolist())
+        ignored = set() if len(state.used) == len(state.cart) else set(state.ignored.tolist())
         return ConsideredCart(
             cart_id=self.cart_id,
             items=[catalogue.item_id(row) for row in self.rows if row not in ignored],

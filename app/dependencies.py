@@ -41,10 +41,15 @@ class Services:
     health: Health
 
 
-# These are coroutines because FastAPI hands plain functions to a thread, which costs more than they do.
-async def _services(request: Request) -> Services:
+def services_of(request: Request) -> Services:
+    """The services of the application that got the request."""
     services: Services = request.app.state.services
     return services
+
+
+# Dependencies are coroutines: FastAPI hands plain functions to a thread, which costs more than they do.
+async def _services(request: Request) -> Services:
+    return services_of(request)
 
 
 ServicesDep = Annotated[Services, Depends(_services)]

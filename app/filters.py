@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Annotated, Any
 
 import numpy as np
@@ -13,7 +15,7 @@ from app.items.catalogue import Catalogue
 from ndpp import Tilt
 from ndpp.kernel import Indices, Vector
 
-Factor = Annotated[float, Field(ge=0, le=1000)]
+Factor = Annotated[float, Field(strict=True, ge=0, le=1000)]
 Price = Annotated[float, Field(ge=0, le=1e9)]
 _NOTHING = np.empty(0, dtype=np.intp)
 
@@ -77,32 +79,49 @@ def split_commas(value: Any) -> Any:
 QueryIds = Annotated[list[ItemId], BeforeValidator(split_commas)]
 
 
-def tilt_for(catalogue: Catalogue, filters: Filters, boosts: Boosts | None, cart: KnownCart) -> Tilt:
+@dataclass(frozen=True, eq=False)
+class Wishes:
+    """τ² in parts: a dense base (None stands for ones) times factors at some rows, part by part."""
+
+    base: Vector | None
+    parts: list[tuple[Indices, Vector | float]]  # the rows of one part differ, or its factor is 0
+
+    def dense(self, size: int) -> Vector:
+        """τ² of every item."""
+        values = np.ones(size) if self.base is None else self.base.copy()
+        for rows, factors in self.parts:
+            values[rows] *= factors
+        return values
+
+    @cached_property
+    def tilt(self) -> Tilt:
+        """The same for the engine."""
+        rows = [rows for rows, _ in self.parts]
+        factors = [
+            np.broadcast_to(np.asarray(given, dtype=np.float64), len(rows)) for rows, given in self.parts
+        ]
+        return Tilt(self.base, np.concatenate([_NOTHING, *rows]), np.concatenate([np.empty(0), *factors]))
+
+
+def wishes_of(catalogue: Catalogue, filters: Filters, boosts: Boosts | None, cart: KnownCart) -> Wishes:
     """τ² = filters · boosts · popularity · relevance of a request about a cart."""
-    model = catalogue.model
-    rows, factors = [catalogue.boosted], [catalogue.boost_factors]
-
-    def put(where: Indices, what: Vector | float) -> None:
-        rows.append(where)
-        factors.append(np.broadcast_to(np.asarray(what, dtype=np.float64), where.shape))
-
+    model, relevance = catalogue.model, catalogue.model.stored.relevance
+    parts: list[tuple[Indices, Vector | float]] = []
+    if len(catalogue.boosted):
+        parts.append((catalogue.boosted, catalogue.boost_factors))
     if filters.in_stock and len(catalogue.out_of_stock):
-        put(catalogue.out_of_stock, 0.0)
-    if filters.exclude:
-        put(np.array(catalogue.rows_of(filters.exclude), dtype=np.intp), 0.0)
-    if cart.earlier:
-        put(np.array(cart.earlier, dtype=np.intp), 0.0)
+        parts.append((catalogue.out_of_stock, 0.0))
+    if hidden := cart.earlier + catalogue.rows_of(filters.exclude):
+        parts.append((np.array(hidden, dtype=np.intp), 0.0))
     exponent = model.knobs.relevance if filters.relevance is None else filters.relevance
-    if cart.rows and exponent and model.stored.relevance is not None:
-        evidence = Tilt.relevance(model.stored.relevance, cart.rows, exponent)
-        put(evidence.rows, evidence.factors)
+    if cart.rows and exponent and relevance is not None:
+        rows, evidence = relevance.evidence(cart.rows)
+        parts.append((rows, (evidence / relevance.floor) ** exponent))
     if boosts is not None and boosts.items:
         known = [item_id for item_id in boosts.items if catalogue.row_of(item_id) is not None]
-        put(
-            np.array(catalogue.rows_of(known), dtype=np.intp),
-            np.array([boosts.items[item_id] for item_id in known]),
-        )
-    return Tilt(_base(catalogue, filters, boosts), np.concatenate(rows), np.concatenate(factors))
+        factors = np.array([boosts.items[item_id] for item_id in known])
+        parts.append((np.array(catalogue.rows_of(known), dtype=np.intp), factors))
+    return Wishes(_base(catalogue, filters, boosts), parts)
 
 
 def decoupling_of(catalogue: Catalogue, filters: Filters) -> float:

@@ -17,7 +17,6 @@ from app.carts.store import CartStore
 from app.compute import Compute
 from app.dependencies import Services
 from app.documentation import describe
-from app.errors import BadRequest, BodyTooLarge, InternalError, Invalid
 from app.health.routes import router as health
 from app.health.service import Health
 from app.items.routes import router as items
@@ -27,7 +26,7 @@ from app.logs import configure_logs
 from app.middleware import AroundRequests
 from app.models.routes import router as models
 from app.models.service import Models
-from app.problems import declare, install_handlers
+from app.problems import install_handlers
 from app.recommend.insights import Insights
 from app.recommend.routes import router as recommendations
 from app.recommend.service import Recommender
@@ -44,15 +43,14 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     app = FastAPI(
         lifespan=_lifespan,
         redirect_slashes=False,
-        responses=declare(BadRequest, BodyTooLarge, Invalid, InternalError),
         # FastAPI traces by itself; it exports when the usual variables say where to.
         telemetry={"auto_configure": any(name.startswith("OTEL_EXPORTER_OTLP") for name in os.environ)},
     )
     app.state.services = _build(settings)
     app.add_middleware(AroundRequests, max_body_bytes=settings.max_body_bytes)
     install_handlers(app)
-    for router in ROUTERS:
-        app.include_router(router)
+    # Not `include_router`, which looks for the route of every request twice.
+    app.router.routes[:0] = [route for router in ROUTERS for route in router.routes]
     describe(app)
     return app
 

@@ -13,10 +13,9 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from app import metrics
 from app.errors import BodyTooLarge, InternalError
 from app.logs import get_logger
-from app.problems import problem_response
+from app.problems import METHODS, problem_response
 
 _REQUEST_ID = re.compile(rb"[A-Za-z0-9._:-]{1,128}")
-_METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 
 
 class AroundRequests:
@@ -82,7 +81,7 @@ class AroundRequests:
     def _note(self, scope: Scope, status: int, seconds: float) -> None:
         # The template, not the path: ids of carts and addresses that do not exist must not become labels.
         route = getattr(scope.get("route"), "path_format", "unmatched")
-        method = scope["method"] if scope["method"] in _METHODS else "other"
+        method = scope["method"] if scope["method"] in METHODS else "other"
         metrics.request_seconds(route, method, status).observe(seconds)
         self._log.info(
             "request",

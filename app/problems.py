@@ -9,6 +9,7 @@ from fastapi.exceptions import RequestValidationError
 from pydantic import BaseModel, ConfigDict, Field
 from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse, Response
+from starlette.routing import Match
 
 from app.errors import (
     BadRequest,
@@ -22,6 +23,7 @@ from app.errors import (
 )
 
 MEDIA_TYPE = "application/problem+json"
+METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
 _BY_STATUS: dict[int, type[Problem]] = {
     400: BadRequest,
     404: NotFound,
@@ -82,6 +84,10 @@ def declare(*problems: type[Problem]) -> dict[int | str, dict[str, Any]]:
     return responses
 
 
+# What any route can end in; every router declares it.
+COMMON = declare(BadRequest, BodyTooLarge, Invalid, InternalError)
+
+
 def install_handlers(app: FastAPI) -> None:
     """Turn every exception that reaches the framework into a problem."""
     app.add_exception_handler(Problem, _on_problem)
@@ -104,12 +110,26 @@ async def _on_invalid(_: Request, error: Exception) -> Response:
     return problem_response(Invalid(f"{first['where']}: {first['message']}.", errors=parts))
 
 
-async def _on_http_exception(_: Request, error: Exception) -> Response:
+async def _on_http_exception(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     kind = _BY_STATUS.get(error.status_code, InternalError)
     response = problem_response(kind(_SENTENCES.get(error.status_code, error.detail)))
     response.headers.update(error.headers or {})
+    if error.status_code == 405:
+        response.headers["Allow"] = ", ".join(_allowed_methods(request))
     return response
+
+
+def _allowed_methods(request: Request) -> list[str]:
+    """The methods of all routes of an address; Starlette names those of the first one only."""
+    return [
+        method
+        for method in METHODS
+        if any(
+            route.matches({**request.scope, "method": method})[0] is Match.FULL
+            for route in request.app.router.routes
+        )
+    ]
 
 
 def _readable(message: str) -> str:

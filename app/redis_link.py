@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from redis import exceptions
-from redis.asyncio import BlockingConnectionPool, Redis
+from redis.asyncio import ConnectionPool, Redis
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
@@ -16,7 +16,7 @@ from app.errors import RedisAway
 from app.logs import get_logger
 
 _TIMEOUT_SECONDS = 0.4
-_CONNECTIONS = 64
+_CONNECTIONS = 1_000  # more requests than this under way at once are answered 503
 _AWAY = (
     exceptions.ConnectionError,
     exceptions.TimeoutError,
@@ -31,10 +31,9 @@ class RedisLink:
     """A Redis client, and the memory of whether it answered last time, so that the log tells only changes."""
 
     def __init__(self, url: str) -> None:
-        pool = BlockingConnectionPool.from_url(
+        pool = ConnectionPool.from_url(
             url,
             max_connections=_CONNECTIONS,
-            timeout=_TIMEOUT_SECONDS,
             socket_timeout=_TIMEOUT_SECONDS,
             socket_connect_timeout=_TIMEOUT_SECONDS,
             # No retries: a change whose answer was lost may have happened, and must not happen twice.

@@ -115,6 +115,19 @@ class EmbeddedValkey:
                 time.sleep(1)
 
 
+def find_running(folder: Path) -> str:
+    """The address of the Valkey that a service keeps in the folder, once it answers."""
+    path = _socket_path(folder.resolve())
+    deadline = time.monotonic() + _START_SECONDS
+    while not _answers(path):
+        if time.monotonic() > deadline:
+            raise ValkeyError(
+                f"No service keeps its carts in {folder}: start `python -m app serve` first, or set REDIS_URL."
+            )
+        time.sleep(0.2)
+    return f"unix://{path}"
+
+
 def _end_with_parent() -> None:
     """Runs in the child before Valkey does: prctl(PR_SET_PDEATHSIG, SIGTERM)."""
     _LIBC.prctl(1, signal.SIGTERM)

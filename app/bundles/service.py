@@ -11,7 +11,7 @@ from app.baskets import KnownCart, known_cart
 from app.bundles.schemas import BundleAnswer, BundleItem, BundleQuery, BundleRequest, BundlesAnswer
 from app.carts.service import Carts
 from app.compute import Compute
-from app.filters import decoupling_of, tilt_for
+from app.filters import decoupling_of, wishes_of
 from app.items.catalogue import Catalogue
 from app.items.service import Catalogues
 from app.relations import pairs_among
@@ -59,7 +59,7 @@ class Bundles:
 
 def _find(catalogue: Catalogue, cart: KnownCart, request: AnyRequest) -> BundlesAnswer:
     boosts = request.boosts if isinstance(request, BundleRequest) else None
-    tilt = tilt_for(catalogue, request, boosts, cart)
+    tilt = wishes_of(catalogue, request, boosts, cart).tilt
     rng = np.random.default_rng(request.seed)
     bundles: list[Bundle] = []
     while len(bundles) < request.alternatives:

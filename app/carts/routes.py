@@ -19,9 +19,9 @@ from app.errors import (
     ItemNotInCart,
     RedisAway,
 )
-from app.problems import declare
+from app.problems import COMMON, declare
 
-router = APIRouter(prefix="/carts", tags=["carts"])
+router = APIRouter(prefix="/carts", tags=["carts"], responses=COMMON)
 
 _ETAG = {"ETag": {"schema": {"type": "string"}, "description": "The state of the cart, for If-Match."}}
 _LOCATION = {"Location": {"schema": {"type": "string"}, "description": "The address of the new cart."}}

@@ -10,7 +10,9 @@ from pydantic import BaseModel, ConfigDict, Field
 from app.carts.store import MAX_LINES, MAX_QUANTITY, Cart, Line
 from app.fields import CartId, ItemId
 
-Quantity = Annotated[int, Field(ge=1, le=MAX_QUANTITY, description="How many of it.", examples=[1])]
+Quantity = Annotated[
+    int, Field(strict=True, ge=1, le=MAX_QUANTITY, description="How many of it.", examples=[1])
+]
 
 
 class CartLine(BaseModel):

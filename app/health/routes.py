@@ -8,9 +8,9 @@ from app.dependencies import ServicesDep
 from app.errors import NotReady
 from app.health.schemas import AliveAnswer, ReadyAnswer
 from app.metrics import exposition
-from app.problems import declare
+from app.problems import COMMON, declare
 
-router = APIRouter(tags=["health"])
+router = APIRouter(tags=["health"], responses=COMMON)
 
 
 @router.get("/healthz", summary="Is the process alive?")

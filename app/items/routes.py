@@ -2,22 +2,29 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from fastapi import APIRouter, Request
 
-from fastapi import APIRouter, Query
-
-from app.dependencies import AdminOnly, ItemIdPath, ServicesDep
+from app.dependencies import AdminOnly, ItemIdPath, ServicesDep, services_of
 from app.errors import Forbidden, ItemNotFound, ModelMissing, Overloaded, RedisAway
 from app.items.schemas import ItemAnswer, ItemPatch, ItemsAnswer, ItemSearch, RelatedAnswer, RelatedQuery
-from app.problems import declare
+from app.problems import COMMON, declare
+from app.queries import documented, query_of
 
-router = APIRouter(prefix="/items", tags=["items"])
+router = APIRouter(prefix="/items", tags=["items"], responses=COMMON)
+
+_read_search = query_of(ItemSearch)
+_read_related = query_of(RelatedQuery)
 
 
-@router.get("", summary="Search items", responses=declare(ModelMissing, Overloaded))
-async def search_items(services: ServicesDep, search: Annotated[ItemSearch, Query()]) -> ItemsAnswer:
+@router.get(
+    "",
+    summary="Search items",
+    responses=declare(ModelMissing, Overloaded),
+    openapi_extra=documented(ItemSearch),
+)
+async def search_items(request: Request) -> ItemsAnswer:
     """The items of the catalogue, the most popular first, page by page."""
-    return await services.items.search(search)
+    return await services_of(request).items.search(_read_search(request))
 
 
 # Before `/{item_id}`, whose path takes any characters: an item's id may contain slashes.
@@ -25,12 +32,12 @@ async def search_items(services: ServicesDep, search: Annotated[ItemSearch, Quer
     "/{item_id:path}/related",
     summary="Related items",
     responses=declare(ItemNotFound, ModelMissing, Overloaded),
+    openapi_extra=documented(RelatedQuery),
 )
-async def related_items(
-    services: ServicesDep, item_id: ItemIdPath, query: Annotated[RelatedQuery, Query()]
-) -> RelatedAnswer:
+async def related_items(request: Request, item_id: ItemIdPath) -> RelatedAnswer:
     """What goes with an item, or what would replace it."""
-    return await services.items.related(item_id, query.relation, query.k)
+    query = _read_related(request)
+    return await services_of(request).items.related(item_id, query.relation, query.k)
 
 
 @router.get("/{item_id:path}", summary="Read an item", responses=declare(ItemNotFound, ModelMissing))

@@ -102,9 +102,12 @@ class ItemPatch(BaseModel):
 
     model_config = ConfigDict(extra="forbid", json_schema_extra={"examples": [{"in_stock": False}]})
 
-    in_stock: bool | None = None
-    price: float | None = Field(None, ge=0, le=1e9)
-    boost: float | None = Field(None, ge=0, le=1000, description="A factor on the gains; 0 hides the item.")
+    # Strict: otherwise `{"boost": false}`, a slip for in_stock, would hide the item.
+    in_stock: bool | None = Field(None, strict=True)
+    price: float | None = Field(None, strict=True, ge=0, le=1e9)
+    boost: float | None = Field(
+        None, strict=True, ge=0, le=1000, description="A factor on the gains; 0 hides the item."
+    )
 
     @model_validator(mode="after")
     def _changes_something(self) -> ItemPatch:

@@ -7,9 +7,9 @@ from fastapi import APIRouter
 from app.dependencies import ServicesDep
 from app.errors import ModelMissing, Unavailable
 from app.models.schemas import ModelInUse, ModelsAnswer
-from app.problems import declare
+from app.problems import COMMON, declare
 
-router = APIRouter(prefix="/models", tags=["models"])
+router = APIRouter(prefix="/models", tags=["models"], responses=COMMON)
 
 
 @router.get("", summary="List models", responses=declare(Unavailable))

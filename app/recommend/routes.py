@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from fastapi import APIRouter, Request
 
-from fastapi import APIRouter, Query
-
-from app.dependencies import CartIdPath, ServicesDep
+from app.dependencies import CartIdPath, ServicesDep, services_of
 from app.errors import CartNotFound, ModelMissing, Overloaded, RedisAway
-from app.problems import declare
+from app.problems import COMMON, declare
+from app.queries import documented, query_of
 from app.recommend.schemas import (
     BatchAnswer,
     BatchRequest,
@@ -18,19 +17,25 @@ from app.recommend.schemas import (
     RecommendRequest,
 )
 
-router = APIRouter(tags=["recommendations"])
+router = APIRouter(tags=["recommendations"], responses=COMMON)
 
+_read_query = query_of(RecommendQuery)
 _PROBLEMS = declare(CartNotFound, ModelMissing, Overloaded, RedisAway)
 
 
-@router.get("/recommend", summary="Recommend next items", responses=_PROBLEMS)
-async def recommend(services: ServicesDep, query: Annotated[RecommendQuery, Query()]) -> Recommendations:
+@router.get(
+    "/recommend",
+    summary="Recommend next items",
+    responses=_PROBLEMS,
+    openapi_extra=documented(RecommendQuery),
+)
+async def recommend(request: Request) -> Recommendations:
     """What a cart (`cart_id`), a list (`items`) or an empty cart (neither) should get next.
 
     Items of the cart are never recommended. When the model alone has fewer than k items to offer, `fallback`
     says why.
     """
-    return await services.recommender.recommend(query)
+    return await services_of(request).recommender.recommend(_read_query(request))
 
 
 @router.post("/recommend", summary="Recommend next items (JSON)", responses=_PROBLEMS)

@@ -11,10 +11,11 @@ from app import metrics
 from app.baskets import Basket, KnownCart, known_cart
 from app.carts.service import Carts
 from app.compute import Compute
-from app.filters import Boosts, decoupling_of, tilt_for
+from app.filters import Boosts, Wishes, decoupling_of, wishes_of
 from app.items.catalogue import Catalogue
 from app.items.schemas import Relation
 from app.items.service import Catalogues
+from app.recommend.ranking import Scored, best_items
 from app.recommend.schemas import (
     BatchAnswer,
     BatchRequest,
@@ -26,8 +27,8 @@ from app.recommend.schemas import (
     RecommendQuery,
     RecommendRequest,
 )
-from ndpp import Conditional, Ranking, Tilt, condition, condition_many, top_k
-from ndpp.kernel import Indices, Vector
+from ndpp import Conditional, condition, condition_many
+from ndpp.kernel import Indices
 
 _NOTABLE = 0.05  # a change of the gain below this share is neither complement nor substitute
 _NEGLIGIBLE = 0.001
@@ -87,64 +88,58 @@ class Recommender:
 def _recommend(
     catalogue: Catalogue, cart: KnownCart, options: Options, boosts: Boosts | None
 ) -> Recommendations:
-    tilt = tilt_for(catalogue, options, boosts, cart)
+    wishes = wishes_of(catalogue, options, boosts, cart)
     state = condition(catalogue.model.kernel, cart.rows, decoupling=decoupling_of(catalogue, options))
-    ranking = top_k(state, options.k, tilt)
-    return _answer(catalogue, cart, options, state=state, ranking=ranking, tilt=tilt)
+    return _answer(catalogue, cart, options, state, wishes)
 
 
 def _recommend_batch(
     catalogue: Catalogue, carts: list[KnownCart], request: BatchRequest
 ) -> list[Recommendations]:
-    tilts = [tilt_for(catalogue, request, request.boosts, cart) for cart in carts]
-    batch = condition_many(
+    states = condition_many(
         catalogue.model.kernel, [cart.rows for cart in carts], decoupling=decoupling_of(catalogue, request)
-    )
-    rankings = batch.top_k(request.k, tilts)
+    ).states
     return [
-        _answer(catalogue, cart, request, state=state, ranking=ranking, tilt=tilt)
-        for cart, state, ranking, tilt in zip(carts, batch.states, rankings, tilts, strict=True)
+        _answer(catalogue, cart, request, state, wishes_of(catalogue, request, request.boosts, cart))
+        for cart, state in zip(carts, states, strict=True)
     ]
 
 
 def _answer(
-    catalogue: Catalogue,
-    cart: KnownCart,
-    options: Options,
-    *,
-    state: Conditional,
-    ranking: Ranking,
-    tilt: Tilt,
+    catalogue: Catalogue, cart: KnownCart, options: Options, state: Conditional, wishes: Wishes
 ) -> Recommendations:
     metrics.GAINS.inc(catalogue.model.kernel.size)
-    possible = ranking.scores > 0
-    if cart.only_unknown:
-        possible = np.zeros_like(possible)
-    rows, scores = ranking.rows[possible], ranking.scores[possible]
+    best = best_items(state, 0 if cart.only_unknown else options.k, wishes)
     fallback = None
-    if len(rows) < options.k:
-        extra = _popular(catalogue, cart, rows, options) if options.fill else np.empty(0, dtype=np.intp)
-        fallback = _fallback(cart, len(rows), len(extra), options.k)
-        rows = np.concatenate([rows, extra])
-        scores = np.concatenate([scores, tilt.at(extra) * state.gains(extra)])
+    if len(best.rows) < options.k:
+        extra = _popular(catalogue, cart, best.rows, options) if options.fill else np.empty(0, dtype=np.intp)
+        fallback = _fallback(cart, len(best.rows), len(extra), options.k)
+        best = _with_popular(best, extra, state, wishes)
     return Recommendations(
         model_version=catalogue.model.version,
         cart=cart.considered(catalogue, state),
-        items=_items(catalogue, state, rows, scores, tilt, explain=options.explain),
+        items=_items(catalogue, state, best, explain=options.explain),
         fallback=fallback,
         took_ms=0.0,
     )
 
 
-def _items(
-    catalogue: Catalogue, state: Conditional, rows: Indices, scores: Vector, tilt: Tilt, *, explain: bool
-) -> list[RecommendedItem]:
-    if not len(rows):
-        return []
-    total = state.total(tilt)
+def _with_popular(best: Scored, extra: Indices, state: Conditional, wishes: Wishes) -> Scored:
+    """Popular items keep the score and the probability that they have, if only 0."""
+    gains = state.gains(extra)
+    return Scored(
+        np.concatenate([best.rows, extra]),
+        np.concatenate([best.scores, wishes.tilt.at(extra) * gains]),
+        np.concatenate([best.gains, gains]),
+        best.total,
+    )
+
+
+def _items(catalogue: Catalogue, state: Conditional, best: Scored, *, explain: bool) -> list[RecommendedItem]:
     # Rounding may lift a share a hair above one.
-    shares = np.minimum(scores / total, 1.0) if total > 0 else np.zeros(len(rows))
-    relations = _relations(state, rows)
+    shares = np.minimum(best.scores / best.total, 1.0) if best.total > 0 else np.zeros(len(best.rows))
+    alone = catalogue.model.kernel.weights[best.rows]
+    numbers = (array.tolist() for array in (best.rows, best.scores, shares, best.gains, alone))
     return [
         RecommendedItem(
             rank=rank,
@@ -154,25 +149,18 @@ def _items(
             price=catalogue.price(row),
             score=score,
             probability=share,
-            relation=relation,
+            relation=_relation(gain, weight) if len(state.used) else "neutral",
             because=_reasons(catalogue, state, row) if explain else [],
         )
-        for rank, (row, score, share, relation) in enumerate(
-            zip(rows.tolist(), scores.tolist(), shares.tolist(), relations, strict=True), 1
-        )
+        for rank, (row, score, share, gain, weight) in enumerate(zip(*numbers, strict=True), 1)
     ]
 
 
-def _relations(state: Conditional, rows: Indices) -> list[Relation]:
-    """Whether the cart as a whole raises or lowers each item's gain."""
-    if not len(state.used):
-        return ["neutral"] * len(rows)
-    alone = state.kernel.weights[rows]
-    change = state.gains(rows) - alone
-    return [
-        "complement" if up else "substitute" if down else "neutral"
-        for up, down in zip(change > _NOTABLE * alone, change < -_NOTABLE * alone, strict=True)
-    ]
+def _relation(gain: float, alone: float) -> Relation:
+    """Whether the cart as a whole raises or lowers an item's gain."""
+    if abs(gain - alone) <= _NOTABLE * alone:
+        return "neutral"
+    return "complement" if gain > alone else "substitute"
 
 
 def _reasons(catalogue: Catalogue, state: Conditional, row: int) -> list[Reason]:

@@ -89,7 +89,7 @@ def test_what_the_shop_says_counts_at_once(service: Service) -> None:
     assert recommended(shop) == before
 
 
-@pytest.mark.parametrize("patch", [{}, {"boost": -1}, {"price": "cheap"}, {"stock": 3}])
+@pytest.mark.parametrize("patch", [{}, {"boost": -1}, {"boost": False}, {"price": "cheap"}, {"stock": 3}])
 def test_a_bad_change_changes_nothing(shop: httpx.Client, patch: dict[str, Any]) -> None:
     before = shop.get("/items/film-4").json()
     assert shop.patch("/items/film-4", json=patch).status_code == 422

@@ -48,6 +48,11 @@ def test_addresses_that_do_not_exist_are_problems_too(
     assert (status == 405) == ("allow" in answer.headers)
 
 
+def test_a_wrong_method_hears_of_all_right_ones(shop: httpx.Client) -> None:
+    assert shop.delete("/recommend").headers["allow"] == "GET, POST"
+    assert shop.patch("/carts/x").headers["allow"] == "GET, DELETE"
+
+
 def test_bodies_that_cannot_be_read(shop: httpx.Client) -> None:
     json = {"Content-Type": "application/json"}
     broken = shop.post("/recommend", content=b'{"k": ', headers=json)

@@ -178,7 +178,17 @@ def test_a_batch_answers_as_single_requests_do(shop: httpx.Client) -> None:
     for together, alone in zip(batch["results"], singles, strict=True):
         for answer in (together, alone):
             answer.pop("took_ms")
+        numbers = [
+            [(item.pop("score"), item.pop("probability")) for item in answer["items"]]
+            for answer in (together, alone)
+        ]
+        effects = [
+            [reason.pop("effect") for item in answer["items"] for reason in item["because"]]
+            for answer in (together, alone)
+        ]
         assert together == alone
+        assert np.allclose(*numbers, rtol=1e-9)
+        assert np.allclose(*effects, rtol=1e-6, atol=1e-9)
     missing = shop.post("/recommend/batch", json={"carts": [{"cart_id": "batched"}, {"cart_id": "absent"}]})
     assert missing.status_code == 404
     assert "absent" in missing.json()["detail"]

@@ -1,0 +1,272 @@
+"""Throughput and latency over HTTP: `GET /recommend?cart_id=…&k=10` beside a bare route with one Redis call.
+
+`python -m benchmarks.http` starts a Valkey, a bare FastAPI application that makes one call to it, and the
+service on synthetic models, one process each, and loads them in turns, so that a busy machine slows all of
+them alike: what counts is the ratio. The loader is an equal of wrk: keep-alive connections, one request under
+way on each.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+from typing import Annotated, cast
+
+import httpx
+import numpy as np
+import typer
+import uvloop
+from fastapi import FastAPI
+from redis.asyncio import Redis
+from rich.console import Console
+from rich.table import Table
+
+from app.valkey import EmbeddedValkey
+from model_store import Draft, Items, Knobs, ModelStore
+from ndpp import Kernel, Relevance
+
+RANK = 100
+NEIGHBOURS = 20
+CART = 5
+
+
+@dataclass(frozen=True)
+class Load:
+    """What one round of load measured."""
+
+    seconds: float
+    latencies: list[float]
+    cpu_seconds: float  # of the server
+
+    @property
+    def per_second(self) -> float:
+        """Answers a second."""
+        return len(self.latencies) / self.seconds
+
+    @property
+    def cpu_ms(self) -> float:
+        """The server's processor time for an answer, in milliseconds."""
+        return 1000 * self.cpu_seconds / len(self.latencies)
+
+    def percentile(self, share: float) -> float:
+        """A latency in milliseconds."""
+        return float(np.percentile(self.latencies, share)) * 1000
+
+
+@dataclass(frozen=True)
+class Target:
+    """One server under load."""
+
+    name: str
+    pid: int
+    port: int
+    path: str
+
+
+def bare_app() -> FastAPI:
+    """The least that a service with a cart in Redis can be."""
+    app, redis = FastAPI(), Redis.from_url(os.environ["REDIS_URL"])
+
+    @app.get("/bare")
+    async def bare() -> dict[str, int]:
+        return {"length": len(await redis.get("bare") or b"")}
+
+    return app
+
+
+def publish(store: Path, size: int) -> None:
+    """A model of random items with the popularity of a real catalogue: heavy-tailed."""
+    rng = np.random.default_rng(size)
+    shares = 1 / np.arange(1, size + 1) ** 0.8
+    shares *= 8 / shares.sum()
+    half = RANK // 2
+    rows = np.sqrt(shares)[:, None].astype(np.float32) / np.sqrt(half)
+    V, B = (rows * rng.standard_normal((size, half), dtype=np.float32) for _ in range(2))
+    C = np.kron(np.eye(half // 2), [[0.0, 1.0], [-1.0, 0.0]])
+    offsets = NEIGHBOURS * np.arange(size + 1, dtype=np.int64)
+    neighbours = rng.integers(0, size, offsets[-1], dtype=np.int32)
+    weights = rng.uniform(0.01, 0.2, offsets[-1]).astype(np.float32)
+    models = ModelStore(store)
+    models.activate(
+        models.publish(
+            Draft(
+                kernel=Kernel.scalable(V, B, C, shares),
+                kind="scalable",
+                items=Items(
+                    ids=tuple(f"item-{row}" for row in range(size)),
+                    names=tuple(f"Item number {row}" for row in range(size)),
+                    categories=tuple(f"Category {row % 50}" for row in range(size)),
+                    prices=tuple(1.0 + row % 100 for row in range(size)),
+                ),
+                relevance=Relevance(offsets, neighbours, weights, floor=0.01),
+                knobs=Knobs(decoupling=0.9, relevance=2.0, popularity=0.0),
+                hyperparameters={},
+                metrics={},
+                data_fingerprint="synthetic",
+                seed=size,
+            )
+        )
+    )
+
+
+@contextmanager
+def running(command: list[str], **environment: str) -> Iterator[int]:
+    """A server process of ours, stopped at the end; its id."""
+    process = subprocess.Popen(
+        [sys.executable, "-m", *command], env=os.environ | environment, stdout=subprocess.DEVNULL
+    )
+    try:
+        yield process.pid
+    finally:
+        process.terminate()
+        process.wait()
+
+
+def wait_for(url: str, patience: float = 120.0) -> None:
+    """Until the address answers 200."""
+    deadline = time.monotonic() + patience
+    while time.monotonic() < deadline:
+        try:
+            if httpx.get(url, timeout=5).status_code == 200:
+                return
+        except httpx.TransportError:
+            pass
+        time.sleep(0.2)
+    raise SystemExit(f"{url} did not answer 200 within {patience:.0f} seconds.")
+
+
+class Connection(asyncio.Protocol):
+    """Asks again as soon as it is answered, until told to stop."""
+
+    def __init__(self, path: str) -> None:
+        self._request = f"GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode()
+        self._received = b""
+        self._asked = 0.0
+        self.latencies: list[float] = []
+        self.stopping = False
+        self.done = asyncio.get_running_loop().create_future()
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Begin."""
+        self._transport = cast(asyncio.Transport, transport)
+        self._ask()
+
+    def _ask(self) -> None:
+        self._asked = time.perf_counter()
+        self._transport.write(self._request)
+
+    def data_received(self, data: bytes) -> None:
+        """Note the time of a whole answer."""
+        self._received += data
+        head, found, body = self._received.partition(b"\r\n\r\n")
+        if not found or len(body) < int(head.lower().split(b"content-length: ")[1].split(b"\r\n")[0]):
+            return
+        if not head.startswith(b"HTTP/1.1 200"):
+            self.done.set_exception(RuntimeError(self._received.decode()))
+            return
+        self.latencies.append(time.perf_counter() - self._asked)
+        self._received = b""
+        if self.stopping:
+            self._transport.close()
+            self.done.set_result(None)
+        else:
+            self._ask()
+
+
+def cpu_seconds(pid: int) -> float:
+    """The processor time that a process has used so far."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+async def load(target: Target, connections: int, seconds: float) -> Load:
+    """Keep that many connections busy for that long."""
+    loop = asyncio.get_running_loop()
+    start, used = time.perf_counter(), cpu_seconds(target.pid)
+    opened = [
+        (await loop.create_connection(lambda: Connection(target.path), "127.0.0.1", target.port))[1]
+        for _ in range(connections)
+    ]
+    await asyncio.sleep(seconds)
+    for connection in opened:
+        connection.stopping = True
+    await asyncio.gather(*(connection.done for connection in opened))
+    took = time.perf_counter() - start
+    latencies = [latency for connection in opened for latency in connection.latencies]
+    return Load(took, latencies, cpu_seconds(target.pid) - used)
+
+
+def main(
+    sizes: Annotated[list[int], typer.Option(help="Catalogue sizes.")] = [3_300, 400_000],  # noqa: B006
+    connections: Annotated[int, typer.Option(help="Connections kept busy.")] = 8,
+    seconds: Annotated[float, typer.Option(help="Seconds of each round of load.")] = 4.0,
+    rounds: Annotated[int, typer.Option(help="Rounds; medians count.")] = 3,
+    port: Annotated[int, typer.Option(help="The first of the ports to use.")] = 18400,
+) -> None:
+    """Measure, and print a table."""
+    with ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        redis = stack.enter_context(EmbeddedValkey(folder / "valkey")).url
+        bare = [
+            "uvicorn",
+            "benchmarks.http:bare_app",
+            "--factory",
+            "--no-access-log",
+            "--log-level",
+            "warning",
+        ]
+        pid = stack.enter_context(running([*bare, "--port", str(port)], REDIS_URL=redis))
+        wait_for(f"http://127.0.0.1:{port}/bare")
+        targets = [Target("bare route, one Redis call", pid, port, "/bare")]
+        for number, size in enumerate(sizes, 1):
+            store = folder / str(size) / "store"
+            publish(store, size)
+            serve = ["app", "serve", "--port", str(port + number), "--store", str(store)]
+            pid = stack.enter_context(running(serve, REDIS_URL=redis))
+            targets.append(_with_cart(pid, port + number, size))
+        results: dict[Target, list[Load]] = {target: [] for target in targets}
+        for _ in range(rounds):
+            for target in targets:
+                results[target].append(uvloop.run(load(target, connections, seconds)))
+    _report(results, connections)
+
+
+def _with_cart(pid: int, port: int, size: int) -> Target:
+    wait_for(f"http://127.0.0.1:{port}/readyz", patience=600)
+    lines = [{"item_id": f"item-{row}"} for row in np.linspace(0, size // 10, CART, dtype=int)]
+    httpx.post(f"http://127.0.0.1:{port}/carts/bench/items", json={"items": lines}).raise_for_status()
+    return Target(f"GET /recommend, M = {size:,}", pid, port, "/recommend?cart_id=bench&k=10")
+
+
+def _report(results: dict[Target, list[Load]], connections: int) -> None:
+    table = Table(title=f"{connections} connections, cart of {CART}, rank {RANK}, k = 10, one process each")
+    for column in ("", "requests/s", "p50 ms", "p99 ms", "CPU ms", "of the bare route", "by CPU"):
+        table.add_column(column, justify="left" if not column else "right")
+    bare = next(iter(results.values()))
+    for target, loads in results.items():
+        pairs = list(zip(loads, bare, strict=True))
+        ratio = median(load.per_second / beside.per_second for load, beside in pairs)
+        by_cpu = median(beside.cpu_ms / load.cpu_ms for load, beside in pairs)
+        table.add_row(
+            target.name,
+            f"{median(load.per_second for load in loads):,.0f}",
+            f"{median(load.percentile(50) for load in loads):.1f}",
+            f"{median(load.percentile(99) for load in loads):.1f}",
+            f"{median(load.cpu_ms for load in loads):.2f}",
+            f"{ratio:.0%}",
+            f"{by_cpu:.0%}",
+        )
+    Console().print(table)
+
+
+if __name__ == "__main__":
+    typer.run(main)
