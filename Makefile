@@ -3,6 +3,8 @@ PYTHON ?= python3.11
 VENV ?= .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
+# What the packages take, torch above all; torch wheels with CUDA take more.
+NEEDED_MB := 3000
 
 # Many small matrices: one BLAS thread per process beats several that fight over the cores.
 export OMP_NUM_THREADS ?= 1
@@ -12,11 +14,16 @@ export OPENBLAS_NUM_THREADS ?= 1
 
 install: $(READY)
 
-$(READY): pyproject.toml constraints.txt
+$(READY): pyproject.toml constraints.txt client/pyproject.toml
 	@command -v $(PYTHON) >/dev/null || { echo "Tripod needs Python 3.11: '$(PYTHON)' was not found. Install it, or name yours: make PYTHON=/path/to/python3.11" >&2; exit 1; }
+	@df -Pm . | awk 'NR == 2 && $$4 < $(NEEDED_MB) { print "Tripod needs $(NEEDED_MB) MB of free disk for its packages, and " $$4 " MB are left: make room first." > "/dev/stderr"; exit 1 }'
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[train,demo,dev]'
+	$(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[train,demo,dev]' --editable ./client
 	@touch $@
+
+# Options go into ARGS: make run ARGS='--port 8001'
+run: install
+	@$(BIN)/python -m scripts.run $(ARGS)
 
 test: install
 	$(BIN)/pytest -n 2 --dist loadgroup

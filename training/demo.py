@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from importlib.util import find_spec
+from io import BytesIO
 from pathlib import Path
 from typing import Literal
 
@@ -63,9 +64,18 @@ def write_demo_data(dataset: Dataset, folder: Path) -> DemoFiles:
         folder / "items.parquet",
         GROCERIES_NOTICE if dataset == "groceries" else TINY_NOTICE,
     )
-    pairs.write_parquet(written.baskets)
-    items.write_parquet(written.items)
+    _write(pairs, written.baskets)
+    _write(items, written.items)
     return written
+
+
+def _write(table: pl.DataFrame, path: Path) -> None:
+    buffer = BytesIO()
+    table.write_parquet(buffer)
+    try:
+        path.write_bytes(buffer.getvalue())
+    except OSError as error:  # a full disk, as a rule; polars would raise an error of its own
+        raise OSError(error.errno, error.strerror, str(path)) from error
 
 
 def _groceries() -> tuple[pl.DataFrame, pl.DataFrame]:

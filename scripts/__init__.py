@@ -1,0 +1,1 @@
+"""Commands around the project: run it, smoke-test it, test the README."""
