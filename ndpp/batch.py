@@ -87,7 +87,11 @@ def _condition_group(kernel: Kernel, carts: list[Indices], decoupling: float) ->
         Conditional(kernel, cart, decoupling, *parts)
         for cart, *parts in zip(carts, ordered, inverses, left, right, strict=True)
     ]
-    if kernel.size > BLOCK:  # a scan will want these, and finds them faster together
+    # What a scan will want of each form is found faster for all together.
+    lengths = np.sqrt(np.einsum("grn,grn->gn", left, left) * np.einsum("gnr,gnr->gn", right, right))
+    for state, spread in zip(states, kernel.core_norm + lengths.sum(axis=1), strict=True):
+        state.form.__dict__["spread"] = float(spread)
+    if kernel.size > BLOCK:
         for state, growth in zip(states, growths(left, right), strict=True):
             state.form.__dict__["growth"] = float(growth)
     return states

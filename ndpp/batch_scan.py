@@ -8,7 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
-from ndpp.gains import GainForm, limits
+from ndpp.gains import GainForm, balanced, limits, row_norms
 from ndpp.kernel import BLOCK, FloatArray, Indices, Kernel, Matrix, Vector
 from ndpp.scan import SLACK, Candidates, Pool, Ranking, Scoring, is_among, settle
 from ndpp.tilt import Tilt
@@ -35,10 +35,13 @@ class BatchForm:
 
     @cached_property
     def _columns(self) -> tuple[FloatArray, FloatArray]:
-        """left and right of all carts, (R, N) with N the sum of the widths."""
-        nothing = np.zeros((self.kernel.rank, 1), dtype=self.kernel.factors.dtype)
-        sides = [form.sides if len(form.right) else (nothing, nothing) for form in self.forms]
-        return np.hstack([left for left, _ in sides]), np.hstack([right for _, right in sides])
+        """left and rightᵀ of all carts, (R, N) with N the sum of the widths, balanced as `GainForm.sides`."""
+        nothing = np.zeros((1, self.kernel.rank))
+        left = np.vstack([form.left.T if len(form.right) else nothing for form in self.forms])  # (N, R)
+        right = np.vstack([form.right if len(form.right) else nothing for form in self.forms])
+        balance = balanced(row_norms(left), row_norms(right))[:, None]
+        dtype = self.kernel.factors.dtype
+        return (left * balance).astype(dtype).T, (right / balance).astype(dtype).T
 
     def scan(self, factors: FloatArray, rows: slice | Indices) -> FloatArray:
         """Unclamped gains (rows, carts)."""
@@ -110,6 +113,8 @@ def _score_together(form: BatchForm, searches: Sequence[_Search], rows: Indices,
 def _score_listed(form: BatchForm, searches: Sequence[_Search]) -> None:
     """The rows each cart's own tilt lists, but for the strongest."""
     for search in searches:
+        if not len(search.tilt.rows):
+            continue
         listed = search.tilt.rows[~is_among(search.tilt.rows, form.kernel.strongest)]
         listed = listed[search.candidates.allows(listed)]
         for start in range(0, len(listed), BLOCK):

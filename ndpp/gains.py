@@ -28,13 +28,12 @@ class GainForm:
 
     @cached_property
     def _lengths(self) -> tuple[Vector, Vector]:
-        return _norms(self.left.T), _norms(self.right)
+        return row_norms(self.left.T), row_norms(self.right)
 
     @cached_property
     def sides(self) -> tuple[FloatArray, FloatArray]:
         """left and rightᵀ (R, n) in the precision of F, equally long to keep float32 far from its limits."""
-        left, right = self._lengths
-        balance = np.sqrt(np.maximum(right, _TINY) / np.maximum(left, _TINY))
+        balance = balanced(*self._lengths)
         dtype = self.kernel.factors.dtype
         return (self.left * balance).astype(dtype), (self.right.T / balance).astype(dtype)
 
@@ -131,7 +130,14 @@ def growths(left: Matrix, right: Matrix) -> Vector:
     return np.maximum(-lowest, 0.0)
 
 
-def _norms(rows: Matrix) -> Vector:
+def balanced(left: Vector, right: Vector) -> Vector:
+    """Factors c that make c · left and right / c equally long."""
+    factors: Vector = np.sqrt(np.maximum(right, _TINY) / np.maximum(left, _TINY))
+    return factors
+
+
+def row_norms(rows: Matrix) -> Vector:
+    """The length of each row."""
     norms: Vector = np.sqrt(np.einsum("nr,nr->n", rows, rows))
     return norms
 
