@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from ndpp.evidence import decoupled, invert, item_scales
 from ndpp.gains import GainForm
-from ndpp.kernel import Indices, Kernel, Matrix, Vector, log_det_plus_identity
+from ndpp.kernel import BLOCK, Indices, Kernel, Matrix, Vector, log_det_plus_identity
 from ndpp.tilt import NO_TILT, Tilt
 
 _CANCELLED = 1e-9  # a closed form that lost this many digits to cancellation is summed explicitly instead
@@ -169,12 +169,12 @@ class Conditional:
         """π_i = P(i is in the basket in the end | the basket contains the cart); 1 for rows in the cart."""
         index = np.arange(self.kernel.size) if rows is None else check_rows(rows, self.kernel.size, "row")
         inclusion = np.empty(len(index))
-        for start in range(0, len(index), 2048):
-            part = index[start : start + 2048]
+        for start in range(0, len(index), BLOCK):
+            part = index[start : start + BLOCK]
             factors = self.kernel.factors[part].astype(np.float64)
             open_share = 1 / (1 + self.kernel.diagonal[part])
             spectral = np.einsum("ir,ir->i", factors @ self._marginal_core, factors)
-            inclusion[start : start + 2048] = 1 - open_share + spectral * open_share**2
+            inclusion[start : start + BLOCK] = 1 - open_share + spectral * open_share**2
         inclusion[np.isin(index, self.cart)] = 1.0
         return np.clip(inclusion, 0.0, 1.0)
 
