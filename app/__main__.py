@@ -44,10 +44,7 @@ def serve(
     store: Annotated[str | None, typer.Option(help="The model store: a folder or a URL.")] = None,
 ) -> None:
     """Serve until stopped. Without REDIS_URL an embedded Valkey keeps the carts beside the store."""
-    # NumPy, which is not loaded yet, reads these. Requests are many and small: BLAS threads of one request
-    # would only fight with those of the next.
-    for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
-        os.environ.setdefault(name, "1")
+    _use_one_blas_thread()
     chosen = _settings_with(host=host, port=port, workers=workers, store=store)
     configure_logs(chosen.log_level)
     # Uvicorn ends by raising the signal again, which must lead through the `with` blocks below.
@@ -75,6 +72,7 @@ def worker(
     """Do training jobs until stopped. Without REDIS_URL it works for the service with the same store."""
     from app.jobs.worker import run_worker  # noqa: PLC0415  the service has no use for it
 
+    _use_one_blas_thread()
     chosen = _settings_with(store=store)
     configure_logs(chosen.log_level)
     try:
@@ -85,6 +83,14 @@ def worker(
         _stop(str(error))
     except KeyboardInterrupt:
         raise SystemExit(0) from None
+
+
+def _use_one_blas_thread() -> None:
+    """NumPy, which is not loaded yet, reads these. BLAS threads of one request would only fight with those
+    of the next, and those of a fit with the service beside it.
+    """
+    for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+        os.environ.setdefault(name, "1")
 
 
 def _settings_with(**options: object) -> Settings:

@@ -16,6 +16,7 @@ from app.errors import Forbidden, Invalid
 from app.fields import CartId, ItemId
 from app.health.service import Health
 from app.items.service import ItemService
+from app.jobs.service import Jobs
 from app.models.service import Models
 from app.recommend.insights import Insights
 from app.recommend.service import Recommender
@@ -39,6 +40,7 @@ class Services:
     bundles: Bundles
     insights: Insights
     health: Health
+    jobs: Jobs
 
 
 def services_of(request: Request) -> Services:
@@ -104,3 +106,14 @@ async def _admin(
 
 
 AdminOnly = Depends(_admin)
+
+
+async def _admin_with_key(services: ServicesDep, _: Annotated[None, AdminOnly]) -> None:
+    if services.settings.admin_key is None:
+        raise Forbidden(
+            "This address is closed until TRIPOD_ADMIN_KEY is set: give the service a secret of 16 "
+            "characters or more, and send it in the header X-Admin-Key."
+        )
+
+
+AdminKey = Depends(_admin_with_key)

@@ -28,6 +28,7 @@ _TAGS = [
     {"name": "bundles", "description": "Sets of items that belong together."},
     {"name": "items", "description": "The catalogue, and what the shop knows better than the model."},
     {"name": "models", "description": "Which model answers."},
+    {"name": "training jobs", "description": "Learn again, from new baskets and checked-out carts."},
     {"name": "health", "description": "For operators."},
 ]
 

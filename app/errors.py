@@ -6,12 +6,18 @@ Problem
 ├── NotFound               404
 │   ├── CartNotFound            no such cart, or it has expired
 │   ├── ItemNotInCart           the cart has no such line
-│   └── ItemNotFound            the model does not know the item
+│   ├── ItemNotFound            the model does not know the item
+│   ├── ModelNotFound           the store has no such version
+│   └── JobNotFound             no such training job, or it is too long ago
 ├── MethodNotAllowed       405
 ├── Conflict               409
 │   ├── CartCheckedOut          a cart that was checked out does not change
 │   ├── CartEmpty               an empty cart cannot be checked out
-│   └── CartFull                a cart holds at most 500 lines
+│   ├── CartFull                a cart holds at most 500 lines
+│   ├── ModelActive             the active version cannot be deleted
+│   ├── ModelDamaged            a damaged version cannot be activated
+│   ├── JobWaiting              one training job waits already
+│   └── JobEnded                the training job cannot be cancelled any more
 ├── CartChanged            412  If-Match names another state of the cart
 ├── BodyTooLarge           413
 ├── Invalid                422  a parameter or the body does not make sense
@@ -91,6 +97,18 @@ class ItemNotFound(NotFound):
     slug, title = "item-not-found", "The model does not know this item"
 
 
+class ModelNotFound(NotFound):
+    """The store has no such version."""
+
+    slug, title = "model-not-found", "There is no such model version"
+
+
+class JobNotFound(NotFound):
+    """No such training job, or it is too long ago."""
+
+    slug, title = "job-not-found", "There is no such training job"
+
+
 class MethodNotAllowed(Problem):
     """The address exists, but not with this method."""
 
@@ -119,6 +137,30 @@ class CartFull(Conflict):
     """The cart would hold too many lines or too large a quantity."""
 
     slug, title = "cart-full", "The cart cannot hold more"
+
+
+class ModelActive(Conflict):
+    """The active version cannot be deleted."""
+
+    slug, title = "model-active", "The model version is active"
+
+
+class ModelDamaged(Conflict):
+    """A damaged version cannot be activated."""
+
+    slug, title = "model-damaged", "The model version is damaged"
+
+
+class JobWaiting(Conflict):
+    """One training job waits already; `location` is its address."""
+
+    slug, title = "job-waiting", "A training job waits already"
+
+
+class JobEnded(Conflict):
+    """The training job cannot be cancelled any more."""
+
+    slug, title = "job-ended", "The training job cannot be cancelled any more"
 
 
 class CartChanged(Problem):

@@ -22,8 +22,11 @@ from app.health.service import Health
 from app.items.routes import router as items
 from app.items.service import Catalogues, ItemService
 from app.items.store import OverrideStore
+from app.jobs.routes import router as jobs
+from app.jobs.service import Jobs
 from app.logs import configure_logs
 from app.middleware import AroundRequests
+from app.models.activation import ActivationNews
 from app.models.routes import router as models
 from app.models.service import Models
 from app.problems import install_handlers
@@ -34,7 +37,7 @@ from app.redis_link import RedisLink
 from app.settings import Settings, SettingsError, load_settings
 from model_store import ModelStore
 
-ROUTERS = (recommendations, carts, bundles, items, models, health)
+ROUTERS = (recommendations, carts, bundles, items, models, jobs, health)
 
 
 def create_app(settings: Settings | None = None) -> FastAPI:
@@ -64,7 +67,7 @@ def _build(settings: Settings) -> Services:
     compute = Compute(settings.threads, settings.queue)
     catalogues = Catalogues()
     shelf = Carts(CartStore(link, settings.cart_ttl, settings.idempotency_ttl))
-    watched = Models(ModelStore(settings.store), catalogues, settings.poll_seconds)
+    watched = Models(ModelStore(settings.store), catalogues, ActivationNews(link), settings.poll_seconds)
     return Services(
         settings=settings,
         link=link,
@@ -76,6 +79,7 @@ def _build(settings: Settings) -> Services:
         bundles=Bundles(shelf, catalogues, compute, settings.cart_window),
         insights=Insights(shelf, catalogues, compute, settings.cart_window),
         health=Health(link, catalogues, watched),
+        jobs=Jobs(link, settings),
     )
 
 
@@ -83,10 +87,12 @@ def _build(settings: Settings) -> Services:
 async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
     services: Services = app.state.services
     configure_logs(services.settings.log_level)
-    watchers = [asyncio.create_task(watch()) for watch in (services.models.watch, services.items.watch)]
+    following = (services.models.watch, services.models.news.listen, services.items.watch)
+    watchers = [asyncio.create_task(follow()) for follow in following]
     yield
     for watcher in watchers:
         watcher.cancel()
     await asyncio.gather(*watchers, return_exceptions=True)
     services.compute.close()
+    services.jobs.close()
     await services.link.close()

@@ -5,8 +5,11 @@ from __future__ import annotations
 from typing import Literal
 from urllib.parse import urlsplit
 
+from croniter import croniter
 from pydantic import AliasChoices, Field, SecretStr, ValidationError, field_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
+
+from app.jobs.schemas import JobRequest
 
 
 class SettingsError(Exception):
@@ -67,6 +70,37 @@ class Settings(BaseSettings):
         min_length=16,
         description="If set, changing an item needs it in the header X-Admin-Key (16 characters or more).",
     )
+    data: str | None = Field(
+        default=None,
+        min_length=1,
+        description="Baskets that training jobs learn from: a file, a folder or an fsspec URL. Checked-out "
+        "carts are kept beside them, in `purchases/`.",
+    )
+    item_table: str | None = Field(
+        default=None, min_length=1, description="The item table of training jobs: a file or an fsspec URL."
+    )
+    job_retries: int = Field(
+        default=0, ge=0, le=10, description="How often a job is started again should its worker die."
+    )
+    gate_tolerance: float = Field(
+        default=1.0,
+        ge=0,
+        le=100,
+        description="A new model may be this much worse in NDCG@10, in points of 100, and still go live.",
+    )
+    keep_models: int = Field(
+        default=10, ge=1, le=10_000, description="After a job, the newest so many versions stay in the store."
+    )
+    retrain_cron: str | None = Field(
+        default=None, description="When to retrain: a cron expression in UTC, such as `0 4 * * *`."
+    )
+    retrain_after_baskets: int | None = Field(
+        default=None, ge=1, description="Retrain when this many carts were checked out since the last job."
+    )
+    retrain_request: str = Field(
+        default="{}",
+        description="What a scheduled job is asked to do: the body of POST /training-jobs, as JSON.",
+    )
     log_level: Literal["debug", "info", "warning", "error"] = Field(
         default="info", description="The least severe event to log: debug, info, warning or error."
     )
@@ -77,6 +111,24 @@ class Settings(BaseSettings):
         if url is not None and urlsplit(url).scheme not in ("redis", "rediss", "unix"):
             raise ValueError("it must begin with redis://, rediss:// or unix://")
         return url or None
+
+    @field_validator("retrain_cron")
+    @classmethod
+    def _known_times(cls, expression: str | None) -> str | None:
+        if expression and not croniter.is_valid(expression):
+            raise ValueError("it must be a cron expression of five fields, such as 0 4 * * *")
+        return expression or None
+
+    @field_validator("retrain_request")
+    @classmethod
+    def _known_request(cls, body: str) -> str:
+        try:
+            JobRequest.model_validate_json(body)
+        except ValidationError as error:
+            first = error.errors(include_url=False)[0]
+            where = ".".join(map(str, first["loc"])) or "the body"
+            raise ValueError(f"{where}: {first['msg'][0].lower()}{first['msg'][1:]}") from None
+        return body
 
 
 def load_settings() -> Settings:

@@ -122,7 +122,7 @@ def find_running(folder: Path) -> str:
     while not _answers(path):
         if time.monotonic() > deadline:
             raise ValkeyError(
-                f"No service keeps its carts in {folder}: start `python -m app serve` first, or set REDIS_URL."
+                f"No service keeps its carts in {folder}: start `python -m app serve`, or set REDIS_URL."
             )
         time.sleep(0.2)
     return f"unix://{path}"

@@ -67,3 +67,10 @@ class ModelInUse(BaseModel):
             ),
             metrics=manifest.metrics,
         )
+
+
+class Activation(BaseModel):
+    """A version that was made the active one."""
+
+    version: str = Field(examples=["20261116-021530-3f9a1c"])
+    previous_version: str | None = Field(description="The version to activate to go back.")

@@ -7,12 +7,19 @@ from dataclasses import dataclass
 from time import monotonic
 
 from app import metrics
-from app.errors import Unavailable
+from app.errors import ModelActive, ModelDamaged, ModelNotFound, Problem, Unavailable
 from app.items.service import Catalogues
 from app.logs import get_logger
+from app.models.activation import ActivationNews
 from app.models.loaded import LoadedModel
-from app.models.schemas import ModelEntry, ModelInUse, ModelsAnswer, ModelStatus
-from model_store import ModelStore, ModelStoreError
+from app.models.schemas import Activation, ModelEntry, ModelInUse, ModelsAnswer, ModelStatus
+from model_store import (
+    ActiveVersionError,
+    BadRequestError,
+    DamagedModelError,
+    ModelStore,
+    ModelStoreError,
+)
 
 _RETRY_SECONDS = 30.0
 
@@ -29,8 +36,11 @@ class Refusal:
 class Models:
     """Loads the active version, swaps it in when it works, and remembers why one did not."""
 
-    def __init__(self, store: ModelStore, catalogues: Catalogues, poll_seconds: float) -> None:
+    def __init__(
+        self, store: ModelStore, catalogues: Catalogues, news: ActivationNews, poll_seconds: float
+    ) -> None:
         self._store = store
+        self.news = news
         self._catalogues = catalogues
         self._poll_seconds = poll_seconds
         self._log = get_logger()
@@ -44,7 +54,7 @@ class Models:
                 await asyncio.to_thread(self._follow)
             except Exception:  # whatever it was, the model in use goes on and the next look may succeed
                 self._log.exception("looking for a new model failed")
-            await asyncio.sleep(self._poll_seconds)
+            await self.news.wait(self._poll_seconds)
 
     def _follow(self) -> None:
         try:
@@ -136,3 +146,40 @@ class Models:
     def in_use(self) -> ModelInUse:
         """The model in use."""
         return ModelInUse.of(self._catalogues.current().model)
+
+    async def activate(self, version: str) -> Activation:
+        """Make a version the active one, also an older one; all processes take it up at once."""
+        try:
+            previous = await asyncio.to_thread(self._activate, version)
+        except ModelStoreError as error:
+            raise _problem(error) from error
+        await self.news.tell(version)
+        return Activation(version=version, previous_version=previous)
+
+    def _activate(self, version: str) -> str | None:
+        try:
+            previous = self._store.active()
+        except DamagedModelError:
+            previous = None  # a damaged pointer is repaired by the activation
+        self._store.activate(version)
+        return previous
+
+    async def delete(self, version: str) -> None:
+        """Remove a version, unless it is the active one."""
+        try:
+            await asyncio.to_thread(self._store.delete, version)
+        except ModelStoreError as error:
+            raise _problem(error) from error
+
+
+def _problem(error: ModelStoreError) -> Problem:
+    """What a refusal of the store means to a caller."""
+    kinds: list[tuple[type[ModelStoreError], type[Problem]]] = [
+        (ActiveVersionError, ModelActive),
+        (BadRequestError, ModelNotFound),
+        (DamagedModelError, ModelDamaged),
+        (ModelStoreError, Unavailable),
+    ]
+    kind = next(problem for family, problem in kinds if isinstance(error, family))
+    text = str(error)
+    return kind(f"{text[0].upper()}{text[1:]}.")

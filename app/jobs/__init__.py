@@ -1,0 +1,1 @@
+"""Training jobs: ordered here, done by the worker, recorded in Redis."""

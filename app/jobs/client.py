@@ -1,0 +1,69 @@
+"""A small client of the job routes, for `python -m app jobs`; it needs nothing but the standard library."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from http.client import HTTPException, HTTPResponse
+from typing import Any, cast
+from urllib.error import HTTPError, URLError
+from urllib.request import Request, urlopen
+
+_SECONDS = 60  # a stream of events has a sign of life every 15
+
+
+class ClientError(Exception):
+    """The service refused, or cannot be reached; the text is one sentence."""
+
+
+class JobsClient:
+    """Asks the service at an address."""
+
+    def __init__(self, url: str, key: str) -> None:
+        self._url = url.rstrip("/")
+        self._headers = {"X-Admin-Key": key, "Content-Type": "application/json"}
+
+    def start(self, request: dict[str, Any]) -> dict[str, Any]:
+        """Order a job."""
+        return self._ask("POST", "", request)
+
+    def list(self) -> dict[str, Any]:
+        """The latest jobs."""
+        return self._ask("GET", "")
+
+    def cancel(self, job_id: str) -> dict[str, Any]:
+        """Stop a job."""
+        return self._ask("POST", f"/{job_id}/cancel")
+
+    def follow(self, job_id: str) -> Iterator[dict[str, Any]]:
+        """The job, again and again, until it ends."""
+        try:
+            with self._open("GET", f"/{job_id}/events") as response:
+                for line in response:
+                    if line.startswith(b"data:"):
+                        yield json.loads(line.removeprefix(b"data:"))
+        except (OSError, HTTPException) as error:
+            raise ClientError(f"The connection to {self._url} broke: {error}.") from error
+
+    def _ask(self, method: str, path: str, body: object = None) -> dict[str, Any]:
+        with self._open(method, path, body) as response:
+            return cast("dict[str, Any]", json.load(response))
+
+    def _open(self, method: str, path: str, body: object = None) -> HTTPResponse:
+        data = None if body is None else json.dumps(body).encode()
+        try:
+            request = Request(f"{self._url}/training-jobs{path}", data, self._headers, method=method)
+            return cast(HTTPResponse, urlopen(request, timeout=_SECONDS))
+        except HTTPError as error:
+            with error:
+                raise ClientError(_detail(error)) from None
+        except (URLError, OSError, ValueError) as error:
+            reason = getattr(error, "reason", error)
+            raise ClientError(f"The service at {self._url} cannot be reached: {reason}.") from None
+
+
+def _detail(error: HTTPError) -> str:
+    try:
+        return str(json.load(error)["detail"])
+    except (ValueError, KeyError, TypeError):
+        return f"The service answered {error.code} {error.reason}."

@@ -1,0 +1,137 @@
+"""What job routes take and give; the answer is also the form in which Redis keeps a job."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints
+
+State = Literal["queued", "running", "succeeded", "failed", "cancelled", "rejected"]
+Phase = Literal["draining", "reading", "fitting", "publishing", "comparing", "activating"]
+Trigger = Literal["request", "schedule", "purchases"]
+ENDED: tuple[State, ...] = ("succeeded", "failed", "cancelled", "rejected")
+
+_Name = Annotated[str, StringConstraints(min_length=1, max_length=256)]
+_Location = Annotated[str, StringConstraints(min_length=1, max_length=2048, pattern=r"^[^\x00-\x1f\x7f]+$")]
+_Strength = Annotated[float, Field(ge=0, le=1e6, allow_inf_nan=False)]
+_Count = Annotated[int, Field(ge=1, le=10_000_000)]
+
+
+class FitOptions(BaseModel):
+    """The options of `python -m training fit`, under the same names; what is left out has its default."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    kernel: Literal["symmetric", "ndpp2019", "scalable", "tied"] = "scalable"
+    rank: Annotated[int, Field(ge=1, le=10_000)] | None = Field(default=None, examples=[50])
+    skew_rank: Annotated[int, Field(ge=2, le=10_000, multiple_of=2)] | None = Field(
+        default=None, examples=[100]
+    )
+    diagonal: bool = True
+    alpha: _Strength | None = None
+    beta: _Strength | None = None
+    init: Literal["scaled", "paper", "previous"] = Field(
+        default="scaled", description="`previous` begins at the active model, if there is one."
+    )
+    steps: _Count | None = Field(default=None, examples=[1000])
+    batch_size: _Count | None = None
+    learning_rate: Annotated[float, Field(gt=0, le=10)] | None = None
+    evaluate_every: _Count | None = None
+    patience: _Count | None = None
+    half_life_days: Annotated[float, Field(gt=0, le=100_000)] | None = Field(
+        default=None, description="Baskets this much older count half; needs a time for every basket."
+    )
+    seed: Annotated[int, Field(ge=0, lt=2**31)] = 0
+    threads: Annotated[int, Field(ge=1, le=256)] = 1
+    validation: _Count | None = None
+    max_basket_size: _Count | None = None
+    min_item_count: _Count | None = Field(default=None, description="Items in fewer baskets are dropped.")
+    only_listed_items: bool = Field(
+        default=False, description="Drop items that the item table does not list."
+    )
+    format: Literal["lines", "csv", "parquet", "jsonl"] | None = None
+    columns: dict[Literal["basket_id", "item_id", "timestamp", "quantity"], _Name] | None = Field(
+        default=None,
+        description="Our names of columns to those of your table.",
+        examples=[{"basket_id": "order"}],
+    )
+
+    def given(self) -> dict[str, object]:
+        """What was asked for: the rest is the training job's own default."""
+        return self.model_dump(exclude_unset=True, exclude_none=True)
+
+
+class JobRequest(BaseModel):
+    """A training job to be done."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    data: _Location | None = Field(
+        default=None,
+        description="Baskets to learn from: a file, a folder or an fsspec URL that the worker can read. "
+        "Default: `TRIPOD_DATA`.",
+        examples=["/data/baskets.parquet"],
+    )
+    items: _Location | None = Field(
+        default=None,
+        description="The item table. Default: `TRIPOD_ITEM_TABLE`.",
+        examples=["/data/items.csv"],
+    )
+    purchases: bool = Field(
+        default=True,
+        description="Learn from checked-out carts as well: those beside `TRIPOD_DATA`, with the newest.",
+    )
+    activate: Literal["auto", "never", "always"] = Field(
+        default="auto", description="`auto`: unless the new model is worse than the active one."
+    )
+    options: FitOptions = Field(default_factory=FitOptions)
+
+
+class GateFigures(BaseModel):
+    """The new model against the one that was active, on the same held-out items."""
+
+    metric: str = Field(examples=["ndcg@10"])
+    candidate: float = Field(description="In percent.", examples=[23.1])
+    active: float = Field(examples=[22.8])
+    difference: float = Field(examples=[0.3])
+    interval: tuple[float, float] = Field(
+        description="95 % of the difference, by a paired bootstrap.", examples=[[-0.4, 1.1]]
+    )
+    tolerance: float = Field(examples=[1.0])
+    queries: int = Field(examples=[812])
+    accepted: bool
+
+
+class Job(BaseModel):
+    """A training job as it stands."""
+
+    job_id: str = Field(examples=["20261116-021530-3f9a1c"])
+    state: State
+    phase: Phase | None = Field(default=None, description="What a running job is busy with.")
+    trigger: Trigger = "request"
+    request: JobRequest
+    attempt: int = 1
+    retries: int = Field(default=0, description="How often it is started again should its worker die.")
+    created_at: datetime
+    started_at: datetime | None = None
+    ended_at: datetime | None = None
+    step: int | None = Field(default=None, description="Steps of the fit that are done, of `steps` at most.")
+    steps: int | None = None
+    validation_log_likelihood: float | None = Field(default=None, description="Of the best kernel so far.")
+    seconds_left: float | None = Field(default=None, description="Of the fit, at most, at its present pace.")
+    purchases_drained: int | None = Field(default=None, description="Checked-out carts new to the data.")
+    baskets: int | None = None
+    items: int | None = None
+    version: str | None = Field(default=None, description="The model version that was published.")
+    activated: bool = False
+    gate: GateFigures | None = None
+    error: str | None = Field(default=None, description="Why it failed, was rejected or is tried again.")
+    note: str | None = Field(default=None, description="What keeps it from beginning.")
+
+
+class JobsAnswer(BaseModel):
+    """The latest jobs, the newest first."""
+
+    jobs: list[Job]
+    worker_alive: bool = Field(description="Whether a worker is there to do them.")

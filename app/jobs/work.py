@@ -1,0 +1,161 @@
+"""The work process: one job from its beginning to its end. Only this needs PyTorch."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+from redis import Redis
+from redis.backoff import ConstantBackoff
+from redis.exceptions import RedisError
+from redis.retry import Retry
+
+from app.carts.store import PURCHASE_LOG
+from app.jobs.schemas import Job, JobRequest
+from app.jobs.store import RENEW_SECONDS, JobStore
+from app.models.activation import CHANNEL
+from app.settings import Settings, load_settings
+from model_store import ModelStore, ModelStoreError
+
+if TYPE_CHECKING:
+    from training.fitting import Progress
+    from training.retraining import Retrained
+
+
+def run(job_id: str) -> None:
+    """What RQ calls in a process of its own."""
+    settings = load_settings()
+    # A job of an hour must outlive a restart of Redis: each call is repeated for a minute.
+    patient = Redis.from_url(settings.redis_url or "", retry=Retry(ConstantBackoff(1), 60))
+    store = JobStore(patient)
+    if not store.begin(job_id):
+        return  # it was cancelled meanwhile, or another one runs: the worker calls again
+    job = store.get(job_id)
+    assert job is not None
+    with _alive(job_id, settings):
+        try:
+            _Work(store, settings, job).do()
+        except Exception as error:
+            store.end(job_id, "failed", error=_sentence(error))
+            raise
+
+
+@contextmanager
+def _alive(job_id: str, settings: Settings) -> Iterator[None]:
+    """Renew the job's lease; end this process at once when the job is not to go on, or the worker is gone."""
+    over = threading.Event()
+    worker = os.getppid()
+
+    def watch() -> None:
+        store = JobStore(Redis.from_url(settings.redis_url or "", socket_timeout=2, socket_connect_timeout=2))
+        while not over.wait(RENEW_SECONDS):
+            try:
+                goes_on = store.renew(job_id)
+            except RedisError:
+                continue  # the lease outlasts a short absence
+            if over.is_set():
+                return
+            if not goes_on or os.getppid() != worker:
+                os.kill(os.getpid(), signal.SIGKILL)
+
+    thread = threading.Thread(target=watch, name="lease", daemon=True)
+    thread.start()
+    yield
+    over.set()
+
+
+class _Work:
+    """One job."""
+
+    def __init__(self, store: JobStore, settings: Settings, job: Job) -> None:
+        self._store = store
+        self._settings = settings
+        self._job_id = job.job_id
+        self._request = job.request
+        self._models = ModelStore(settings.store)
+
+    def do(self) -> None:
+        """Drain, retrain, decide."""
+        # Here, not at the top: the service imports this package, and has neither PyTorch nor `training`.
+        from training.purchase_log import drain, purchases_folder  # noqa: PLC0415
+        from training.retraining import Retraining, retrain  # noqa: PLC0415
+
+        request, purchases = self._request, None
+        if request.purchases and self._settings.data is not None:
+            purchases = purchases_folder(self._settings.data)
+            self._note(phase="draining")
+            self._store.note_purchases(PURCHASE_LOG)
+            self._note(purchases_drained=drain(self._store.client, PURCHASE_LOG, purchases))
+        order = Retraining.of(
+            request.options.given(),
+            data=request.data or self._settings.data,
+            items=request.items or self._settings.item_table,
+            purchases=purchases,
+        )
+        found = retrain(
+            self._models,
+            order,
+            tolerance=self._settings.gate_tolerance,
+            callback=self._progress,
+            announce=lambda phase: self._note(phase=phase),
+        )
+        self._decide(request, found)
+
+    def _progress(self, progress: Progress) -> None:
+        self._note(
+            step=progress.step,
+            steps=progress.steps,
+            validation_log_likelihood=round(progress.best, 4),
+            seconds_left=round(progress.seconds_left, 1),
+        )
+
+    def _decide(self, request: JobRequest, found: Retrained) -> None:
+        """Let the new version go live, or not."""
+        gate = None if found.verdict is None else asdict(found.verdict)
+        facts: dict[str, Any] = {"version": found.version, "baskets": found.baskets, "items": found.items}
+        self._note(**facts, gate=gate)
+        if request.activate == "never":
+            self._store.end(self._job_id, "succeeded")
+        elif request.activate == "auto" and found.had_active and not (gate and gate["accepted"]):
+            self._store.end(self._job_id, "rejected", error=_why(found))
+        elif self._store.note(self._job_id, phase="activating"):  # from here on it cannot be cancelled
+            self._models.activate(found.version)
+            self._store.client.publish(CHANNEL, found.version)
+            self._store.end(self._job_id, "succeeded", activated=True)
+            self._models.prune(self._settings.keep_models)
+
+    def _note(self, **fields: Any) -> None:
+        self._store.note(self._job_id, **fields)
+
+
+def _why(found: Retrained) -> str:
+    verdict = found.verdict
+    if verdict is None:
+        return (
+            f"Version {found.version} is not active: no basket that was kept aside has two items to compare "
+            "it with the active model on; activate it by hand if you trust it."
+        )
+    return (
+        f"Version {found.version} is not active: its {verdict.metric} is {verdict.candidate:.1f}, the active "
+        f"model's {verdict.active:.1f}, on {verdict.queries} held-out items, and {verdict.tolerance:g} is "
+        "tolerated; activate it by hand if it is better in another way."
+    )
+
+
+def _sentence(error: Exception) -> str:
+    """What went wrong, for a person; the traceback goes to the worker's log."""
+    from training.errors import TrainingError  # noqa: PLC0415
+
+    if isinstance(error, TrainingError | ModelStoreError):
+        return str(error)
+    if isinstance(error, OSError):
+        where = f" ({error.filename})" if error.filename else ""
+        return f"{error.strerror or error}{where}"
+    if isinstance(error, MemoryError):
+        return "There is not enough memory: lower the ranks or the batch size."
+    return f"A mistake in Tripod: {error!r}; the worker's log has the details."

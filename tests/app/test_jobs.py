@@ -1,0 +1,254 @@
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import fields
+from pathlib import Path
+
+import pytest
+from app_process import Service, eventually
+from app_shop import publish
+from jobs_process import ADMIN, KEY, LONG, QUICK, Operator, Worker, write_baskets
+
+from app.jobs import schemas
+from model_store import ModelStore
+from training.options import FitOptions
+from training.reading import ReadingRules
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("jobs")
+    write_baskets(path / "data")
+    return path
+
+
+@pytest.fixture(scope="module")
+def shop_with_jobs(folder: Path) -> Iterator[Service]:
+    environment = {"TRIPOD_ADMIN_KEY": KEY, "TRIPOD_DATA": str(folder / "data")}
+    with Service(folder / "store", **environment) as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def operator(shop_with_jobs: Service) -> Operator:
+    return Operator(shop_with_jobs)
+
+
+@pytest.fixture(scope="module")
+def worker(folder: Path, shop_with_jobs: Service) -> Iterator[Worker]:
+    assert shop_with_jobs.process.poll() is None  # it brings the Valkey
+    with Worker(folder / "store", folder / "data") as running:
+        yield running
+
+
+def left_behind(folder: Path) -> list[str]:
+    """Whatever in the store is neither a whole version nor the pointer or lock."""
+    store = ModelStore(folder / "store")
+    assert store.broken() == {}
+    known = {info.version for info in store.versions()} | {"ACTIVE"}
+    return [path.name for path in (folder / "store").iterdir() if path.name not in known and path.is_dir()]
+
+
+def test_every_fit_option_can_be_given() -> None:
+    known = {part.name for kind in (FitOptions, ReadingRules) for part in fields(kind)}
+    assert known | {"validation", "only_listed_items"} == set(schemas.FitOptions.model_fields)
+
+
+def test_without_a_key_in_the_settings_the_routes_are_closed(service: Service) -> None:
+    for method, path in (
+        ("POST", "/training-jobs"),
+        ("GET", "/training-jobs"),
+        ("GET", "/training-jobs/x"),
+        ("GET", "/training-jobs/x/events"),
+        ("POST", "/training-jobs/x/cancel"),
+        ("POST", "/models/x/activate"),
+        ("DELETE", "/models/x"),
+    ):
+        answer = service.client.request(method, path, headers=ADMIN)
+        assert answer.status_code == 403
+        assert "TRIPOD_ADMIN_KEY is set" in answer.json()["detail"]
+
+
+def test_a_wrong_key_is_refused_and_no_key_is_ever_logged(shop_with_jobs: Service) -> None:
+    for headers in ({}, {"X-Admin-Key": "a wrong key of some length"}, {"X-Admin-Key": KEY[:-1]}):
+        answer = shop_with_jobs.client.get("/training-jobs", headers=headers)
+        assert answer.status_code == 403
+        assert answer.json()["type"] == "urn:tripod:problem:forbidden"
+    assert shop_with_jobs.client.get("/training-jobs", headers=ADMIN).status_code == 200
+    log = shop_with_jobs.log_path.read_text()
+    assert KEY not in log
+    assert "a wrong key" not in log
+
+
+def test_without_a_worker_a_job_waits_and_says_why_and_only_one_waits(
+    shop_with_jobs: Service, operator: Operator
+) -> None:
+    waiting = operator.start(options=QUICK)
+    assert waiting["state"] == "queued"
+    assert "python -m app worker" in waiting["note"]
+    second = shop_with_jobs.client.post("/training-jobs", headers=ADMIN)
+    assert second.status_code == 409
+    assert second.json()["type"] == "urn:tripod:problem:job-waiting"
+    assert second.headers["location"] == f"/training-jobs/{waiting['job_id']}"
+    answer = shop_with_jobs.client.get("/training-jobs", headers=ADMIN).json()
+    assert answer["worker_alive"] is False
+    assert answer["jobs"][0]["job_id"] == waiting["job_id"]
+    assert operator.cancel(waiting["job_id"]).json()["state"] == "cancelled"
+    again = operator.cancel(waiting["job_id"])
+    assert again.status_code == 409
+    assert again.json()["type"] == "urn:tripod:problem:job-ended"
+    assert operator.client.get("/training-jobs/none", headers=ADMIN).status_code == 404
+
+
+def test_a_job_is_done_step_by_step_and_a_second_one_is_compared(
+    folder: Path, operator: Operator, worker: Worker
+) -> None:
+    job_id = operator.start(options=QUICK | {"evaluate_every": 10})["job_id"]
+    events = list(operator.follow(job_id))
+    jobs = [job for _, job in events]
+    assert jobs[-1]["state"] == "succeeded", worker.log_path.read_text()
+    assert [job["step"] for job in jobs if job["phase"] == "fitting" and job["step"] is not None] == [
+        *range(0, 61, 10)
+    ]
+    phases = list(dict.fromkeys(job["phase"] for job in jobs if job["phase"]))
+    assert phases == ["draining", "reading", "fitting", "publishing", "comparing", "activating"]
+    assert jobs[-1]["activated"] is True
+    assert jobs[-1]["gate"] is None  # there was no other model
+    assert jobs[-1]["validation_log_likelihood"] < 0
+    store = ModelStore(folder / "store")
+    assert store.active() == jobs[-1]["version"]
+    middle = len(events) // 2
+    resumed = list(operator.follow(job_id, **{"Last-Event-ID": events[middle][0]}))
+    assert resumed == events[middle + 1 :]
+
+    second = operator.finished(
+        operator.start(options=QUICK | {"init": "previous"}, activate="never")["job_id"]
+    )
+    assert second["state"] == "succeeded"
+    assert second["activated"] is False
+    assert second["gate"]["queries"] > 20
+    assert store.active() == jobs[-1]["version"] != second["version"]
+    listed = operator.client.get("/training-jobs", headers=ADMIN).json()
+    assert [job["job_id"] for job in listed["jobs"][:2]] == [second["job_id"], job_id]
+    assert listed["worker_alive"] is True
+
+
+@pytest.mark.usefixtures("worker")
+def test_a_worse_model_is_rejected_unless_told_otherwise(folder: Path, operator: Operator) -> None:
+    store = ModelStore(folder / "store")
+    good = store.active()
+    request = {"options": QUICK | {"steps": 1, "init": "paper"}}
+    bad = operator.finished(operator.start(**request)["job_id"])
+    assert bad["state"] == "rejected", bad
+    assert bad["gate"]["candidate"] < bad["gate"]["active"]
+    assert f"{bad['gate']['candidate']:.1f}" in bad["error"]
+    assert store.active() == good
+    assert bad["version"] in {info.version for info in store.versions()}
+    forced = operator.finished(operator.start(**request, activate="always")["job_id"])
+    assert forced["state"] == "succeeded"
+    assert forced["gate"]["accepted"] is True  # it is as bad as the one before
+    assert store.active() == forced["version"]
+
+
+@pytest.mark.usefixtures("worker")
+def test_bad_data_fails_with_a_sentence(tmp_path: Path, operator: Operator) -> None:
+    (tmp_path / "bad.csv").write_text("order,sku\n1,a\n")
+    failed = operator.finished(operator.start(data=str(tmp_path / "bad.csv"))["job_id"])
+    assert failed["state"] == "failed"
+    assert "bad.csv, line 1: there is no column 'basket_id'" in failed["error"]
+    assert failed["version"] is None
+
+
+def test_cancel_ends_a_running_fit(folder: Path, operator: Operator, worker: Worker) -> None:
+    job_id = operator.start(options=LONG)["job_id"]
+    operator.reaches(job_id, 25)
+    process = worker.work_process()
+    assert operator.cancel(job_id).json()["state"] == "cancelled"
+    began = time.monotonic()
+    eventually(lambda: not Path(f"/proc/{process}").exists(), "the work process goes on")
+    print(f"its process ended after {time.monotonic() - began:.2f} s")
+    assert operator.finished(job_id)["state"] == "cancelled"
+    assert left_behind(folder) == []
+
+
+def test_a_killed_work_process_fails_its_job(folder: Path, operator: Operator, worker: Worker) -> None:
+    job_id = operator.start(options=LONG)["job_id"]
+    operator.reaches(job_id, 25)
+    versions = len(ModelStore(folder / "store").versions())
+    os.kill(worker.work_process(), signal.SIGKILL)
+    failed = operator.finished(job_id)
+    assert failed["state"] == "failed"
+    assert "SIGKILL" in failed["error"]
+    assert failed["ended_at"] is not None
+    assert len(ModelStore(folder / "store").versions()) == versions
+    assert left_behind(folder) == []
+
+
+def test_a_job_outlives_its_workers_as_often_as_configured(
+    start: Callable[..., Service], tmp_path: Path
+) -> None:
+    write_baskets(tmp_path / "data")
+    service = start(TRIPOD_ADMIN_KEY=KEY, TRIPOD_DATA=str(tmp_path / "data"), TRIPOD_JOB_RETRIES="1")
+    operator = Operator(service)
+    with Worker(tmp_path / "store", tmp_path / "data") as worker:
+        job_id = operator.start(options=LONG)["job_id"]
+        operator.reaches(job_id, 25)
+        os.kill(worker.work_process(), signal.SIGKILL)
+        again = eventually(
+            lambda: (job := operator.job(job_id))["attempt"] == 2 and job["state"] == "running" and job,
+            "it was not tried again",
+        )
+        assert again["retries"] == 1
+        assert worker.stop() == 0  # in an orderly way, which is no failure of the job
+    handed_back = operator.job(job_id)
+    assert handed_back["state"] == "queued"
+    assert handed_back["attempt"] == 2
+    assert "stopped" in handed_back["error"]
+    with Worker(tmp_path / "store", tmp_path / "data") as worker:
+        operator.reaches(job_id, 25)
+        process = worker.work_process()
+        worker.process.kill()
+        eventually(lambda: not Path(f"/proc/{process}").exists(), "the work process goes on alone")
+        failed = operator.finished(job_id)
+    assert failed["state"] == "failed"
+    assert failed["error"] == "The worker died in the middle of the job."
+    assert left_behind(tmp_path) == []
+    assert service.client.get("/healthz").status_code == 200
+
+
+def test_the_worker_says_what_it_misses(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "app", "worker", "--store", str(tmp_path / "store")]
+    clean = {name: value for name, value in os.environ.items() if not name.startswith("TRIPOD_")}
+    scheduled = clean | {"REDIS_URL": "redis://127.0.0.1:1", "TRIPOD_RETRAIN_CRON": "0 4 * * *"}
+    result = subprocess.run(command, env=scheduled, capture_output=True, text=True, timeout=60, check=False)
+    assert result.returncode == 2
+    assert result.stderr.strip() == (
+        "TRIPOD_DATA is not set: scheduled training jobs have nothing to learn from."
+    )
+
+
+def test_versions_are_activated_and_deleted(start: Callable[..., Service], tmp_path: Path) -> None:
+    first, second = publish(tmp_path / "store"), publish(tmp_path / "store", strength=2.0)
+    service = start(TRIPOD_ADMIN_KEY=KEY, TRIPOD_POLL_SECONDS="60").ready()
+    shop = service.client
+    shop.headers.update(ADMIN)
+    assert shop.delete(f"/models/{second}").json()["type"] == "urn:tripod:problem:model-active"
+    answer = shop.post(f"/models/{first}/activate")
+    assert answer.json() == {"version": first, "previous_version": second}
+    # The next poll is a minute away: only the message can have told.
+    eventually(lambda: shop.get("/models/active").json()["version"] == first, "the message was not heard")
+    assert shop.delete(f"/models/{second}").status_code == 204
+    for missing in (second, "nonsense", "..%2f..%2fetc"):
+        for answer in (shop.delete(f"/models/{missing}"), shop.post(f"/models/{missing}/activate")):
+            assert answer.status_code == 404
+    damaged = publish(tmp_path / "store", activate=False)
+    (tmp_path / "store" / damaged / "kernel.safetensors").write_bytes(b"nothing")
+    refused = shop.post(f"/models/{damaged}/activate")
+    assert refused.status_code == 409
+    assert refused.json()["type"] == "urn:tripod:problem:model-damaged"
+    assert ModelStore(tmp_path / "store").active() == first
