@@ -122,7 +122,7 @@ def _comparison_table(comparisons: list[Comparison]) -> Table:
             f"{case.ours * 1e3:.2f}",
             f"{case.ratio:.2f}×",
             case.goal,
-            "yes" if case.reached else "no",
+            {True: "yes", False: "no", None: ""}[case.reached],
         )
     return table
 

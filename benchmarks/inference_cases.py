@@ -35,7 +35,7 @@ class Comparison:
     baseline: float
     ours: float
     goal: str
-    reached: bool
+    reached: bool | None  # None where nothing was asked for
 
     @property
     def ratio(self) -> float:
@@ -92,7 +92,7 @@ def next_item_speed(kernel: Kernel, label: str, least: float | None, repeats: in
     slow, fast = np.median(seconds, axis=0).tolist()
     name = f"next item, cart of 5, M={kernel.size:,}, R={kernel.rank}, {label}: bounded against full scan"
     goal = "none" if least is None else f"≥ {least:.2f}×"
-    return Comparison(name, slow, fast, goal, least is None or slow / fast >= least)
+    return Comparison(name, slow, fast, goal, None if least is None else slow / fast >= least)
 
 
 def _full_scan_of(kernel: Kernel, weights: FloatArray, cart: list[int]) -> Indices:
@@ -116,7 +116,7 @@ def batch_speed(kernel: Kernel, label: str, least: float | None, repeats: int) -
     )
     name = f"64 carts of 5, M={kernel.size:,}, R={kernel.rank}, {label}: one batch against single calls"
     goal = "none" if least is None else f"≥ {least:.2f}×"
-    return Comparison(name, singles, batch, goal, least is None or singles / batch >= least)
+    return Comparison(name, singles, batch, goal, None if least is None else singles / batch >= least)
 
 
 def local_search_speed(kernel: Kernel, label: str, repeats: int) -> Comparison:
