@@ -21,6 +21,7 @@ REQUESTS = Histogram(
 )
 REDIS = Histogram("tripod_redis_seconds", "Time of a call to Redis.", ["outcome"], buckets=_SECONDS)
 GAINS = Counter("tripod_gains_computed", "Conditional gains of items that were asked of the engine.")
+REUSED = Counter("tripod_answers_reused", "Recommendations that were asked for again and not computed again.")
 FALLBACKS = Counter("tripod_fallbacks", "Answers that the model alone could not fill.", ["reason"])
 OVERLOADS = Counter("tripod_overloads", "Computations refused because too many were waiting.")
 MODEL_LOADS = Counter("tripod_model_loads", "Attempts to load a model.", ["outcome"])

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 from redis import exceptions
-from redis.asyncio import ConnectionPool, Redis
+from redis.asyncio import BlockingConnectionPool, Redis
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
@@ -15,15 +14,15 @@ from app import metrics
 from app.errors import RedisAway
 from app.logs import get_logger
 
-_TIMEOUT_SECONDS = 0.4
-_CONNECTIONS = 1_000  # more requests than this under way at once are answered 503
+_TIMEOUT_SECONDS = 0.5
+_CONNECTIONS = 32
+_WAIT_SECONDS = 2.0  # for a connection, when all are busy; a crowd of requests is no sign of trouble
 _AWAY = (
     exceptions.ConnectionError,
     exceptions.TimeoutError,
     exceptions.ReadOnlyError,
     exceptions.OutOfMemoryError,
-    asyncio.TimeoutError,
-    OSError,
+    OSError,  # a TimeoutError is one
 )
 
 
@@ -31,9 +30,10 @@ class RedisLink:
     """A Redis client, and the memory of whether it answered last time, so that the log tells only changes."""
 
     def __init__(self, url: str) -> None:
-        pool = ConnectionPool.from_url(
+        pool = BlockingConnectionPool.from_url(
             url,
             max_connections=_CONNECTIONS,
+            timeout=_WAIT_SECONDS,
             socket_timeout=_TIMEOUT_SECONDS,
             socket_connect_timeout=_TIMEOUT_SECONDS,
             # No retries: a change whose answer was lost may have happened, and must not happen twice.

@@ -9,6 +9,7 @@ way on each.
 from __future__ import annotations
 
 import asyncio
+import itertools
 import os
 import subprocess
 import sys
@@ -37,6 +38,7 @@ from ndpp import Kernel, Relevance
 RANK = 100
 NEIGHBOURS = 20
 CART = 5
+CARTS = 2_000
 
 
 @dataclass(frozen=True)
@@ -69,7 +71,7 @@ class Target:
     name: str
     pid: int
     port: int
-    path: str
+    paths: tuple[str, ...]
 
 
 def bare_app() -> FastAPI:
@@ -147,8 +149,8 @@ def wait_for(url: str, patience: float = 120.0) -> None:
 class Connection(asyncio.Protocol):
     """Asks again as soon as it is answered, until told to stop."""
 
-    def __init__(self, path: str) -> None:
-        self._request = f"GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode()
+    def __init__(self, paths: Iterator[str]) -> None:
+        self._paths = paths
         self._received = b""
         self._asked = 0.0
         self.latencies: list[float] = []
@@ -162,7 +164,7 @@ class Connection(asyncio.Protocol):
 
     def _ask(self) -> None:
         self._asked = time.perf_counter()
-        self._transport.write(self._request)
+        self._transport.write(f"GET {next(self._paths)} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
 
     def data_received(self, data: bytes) -> None:
         """Note the time of a whole answer."""
@@ -190,10 +192,10 @@ def cpu_seconds(pid: int) -> float:
 
 async def load(target: Target, connections: int, seconds: float) -> Load:
     """Keep that many connections busy for that long."""
-    loop = asyncio.get_running_loop()
+    loop, paths = asyncio.get_running_loop(), itertools.cycle(target.paths)
     start, used = time.perf_counter(), cpu_seconds(target.pid)
     opened = [
-        (await loop.create_connection(lambda: Connection(target.path), "127.0.0.1", target.port))[1]
+        (await loop.create_connection(lambda: Connection(paths), "127.0.0.1", target.port))[1]
         for _ in range(connections)
     ]
     await asyncio.sleep(seconds)
@@ -226,13 +228,13 @@ def main(
         ]
         pid = stack.enter_context(running([*bare, "--port", str(port)], REDIS_URL=redis))
         wait_for(f"http://127.0.0.1:{port}/bare")
-        targets = [Target("bare route, one Redis call", pid, port, "/bare")]
+        targets = [Target("bare route, one Redis call", pid, port, ("/bare",))]
         for number, size in enumerate(sizes, 1):
             store = folder / str(size) / "store"
             publish(store, size)
             serve = ["app", "serve", "--port", str(port + number), "--store", str(store)]
             pid = stack.enter_context(running(serve, REDIS_URL=redis))
-            targets.append(_with_cart(pid, port + number, size))
+            targets += _with_carts(pid, port + number, size)
         results: dict[Target, list[Load]] = {target: [] for target in targets}
         for _ in range(rounds):
             for target in targets:
@@ -240,15 +242,25 @@ def main(
     _report(results, connections)
 
 
-def _with_cart(pid: int, port: int, size: int) -> Target:
+def _with_carts(pid: int, port: int, size: int) -> list[Target]:
+    """One cart asked for again and again, and more carts than the service remembers answers for."""
     wait_for(f"http://127.0.0.1:{port}/readyz", patience=600)
-    lines = [{"item_id": f"item-{row}"} for row in np.linspace(0, size // 10, CART, dtype=int)]
-    httpx.post(f"http://127.0.0.1:{port}/carts/bench/items", json={"items": lines}).raise_for_status()
-    return Target(f"GET /recommend, M = {size:,}", pid, port, "/recommend?cart_id=bench&k=10")
+    rng = np.random.default_rng(1)
+    with httpx.Client(base_url=f"http://127.0.0.1:{port}") as client:
+        for number in range(CARTS):
+            lines = [{"item_id": f"item-{row}"} for row in rng.integers(0, size // 2, CART)]
+            client.post(f"/carts/bench-{size}-{number}/items", json={"items": lines}).raise_for_status()
+    paths = tuple(f"/recommend?cart_id=bench-{size}-{number}&k=10" for number in range(CARTS))
+    return [
+        Target(f"M = {size:,}, another cart each time", pid, port, paths),
+        Target(f"M = {size:,}, the same cart", pid, port, paths[:1]),
+    ]
 
 
 def _report(results: dict[Target, list[Load]], connections: int) -> None:
-    table = Table(title=f"{connections} connections, cart of {CART}, rank {RANK}, k = 10, one process each")
+    table = Table(
+        title=f"GET /recommend?cart_id=…&k=10: {connections} connections, carts of {CART}, rank {RANK}"
+    )
     for column in ("", "requests/s", "p50 ms", "p99 ms", "CPU ms", "of the bare route", "by CPU"):
         table.add_column(column, justify="left" if not column else "right")
     bare = next(iter(results.values()))

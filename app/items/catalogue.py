@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import isnan
 
 import numpy as np
 from numpy.typing import NDArray
 
+from app.answers import Answers
 from app.items.store import Override
 from app.models.loaded import LoadedModel
 from ndpp.kernel import Indices, Vector
@@ -25,6 +26,7 @@ class Catalogue:
     boosts: Mapping[int, float]  # by row
     boosted: Indices
     boost_factors: Vector
+    answers: Answers = field(default_factory=Answers)
 
     @classmethod
     def of(cls, model: LoadedModel, overrides: Mapping[str, Override]) -> Catalogue:

@@ -51,13 +51,26 @@ class Recommender:
         item_ids = request.items
         if request.cart_id is not None:
             item_ids = (await self._carts.get(request.cart_id)).item_ids
-        cart = known_cart(catalogue, request.cart_id, item_ids, self._window)
+        question = (*item_ids, request.model_dump_json(exclude={"cart_id", "items"}))
+        answer: Recommendations | None = catalogue.answers.get(question)
+        if answer is None:
+            answer = await self._compute_answer(catalogue, item_ids, request)
+            catalogue.answers.put(question, answer)
+        else:
+            metrics.REUSED.inc()
+        _count_fallback(answer)
+        took = round((perf_counter() - start) * 1000, 3)
+        cart = answer.cart.model_copy(update={"cart_id": request.cart_id})
+        return answer.model_copy(update={"cart": cart, "took_ms": took})
+
+    async def _compute_answer(
+        self, catalogue: Catalogue, item_ids: list[str], request: RecommendQuery | RecommendRequest
+    ) -> Recommendations:
+        cart = known_cart(catalogue, None, item_ids, self._window)
         boosts = request.boosts if isinstance(request, RecommendRequest) else None
-        answer = await self._compute.run(
+        return await self._compute.run(
             catalogue.model.operations(len(cart.rows)), lambda: _recommend(catalogue, cart, request, boosts)
         )
-        answer.took_ms = round((perf_counter() - start) * 1000, 3)
-        return answer
 
     async def recommend_batch(self, request: BatchRequest) -> BatchAnswer:
         """Recommendations for many carts, with the batched engine."""
@@ -69,6 +82,7 @@ class Recommender:
         took = round((perf_counter() - start) * 1000, 3)
         for result in results:
             result.took_ms = took
+            _count_fallback(result)
         return BatchAnswer(model_version=catalogue.model.version, results=results, took_ms=took)
 
     async def _known_carts(self, catalogue: Catalogue, baskets: Sequence[Basket]) -> list[KnownCart]:
@@ -189,11 +203,14 @@ def _popular(catalogue: Catalogue, cart: KnownCart, chosen: Indices, options: Op
     return np.flatnonzero(allowed)[: options.k - len(chosen)]  # rows are in the order of popularity
 
 
+def _count_fallback(answer: Recommendations) -> None:
+    if answer.fallback is not None:
+        metrics.FALLBACKS.labels(answer.fallback.reason).inc()
+
+
 def _fallback(cart: KnownCart, found: int, filled: int, k: int) -> Fallback:
     if cart.only_unknown:
-        metrics.FALLBACKS.labels("only_unknown_items").inc()
         message = "The model knows no item of the cart, so it has nothing to go by."
         return Fallback(reason="only_unknown_items", message=message, filled=filled)
-    metrics.FALLBACKS.labels("too_few_candidates").inc()
     message = f"Only {found} items fit the cart and the filters, {k} were asked for."
     return Fallback(reason="too_few_candidates", message=message, filled=filled)

@@ -214,6 +214,24 @@ def test_nonsense_is_named(shop: httpx.Client, query: dict[str, Any], where: str
     assert where in answer.json()["detail"]
 
 
+def test_what_is_asked_again_is_answered_again_until_something_changes(service: Service) -> None:
+    shop, again = service.client, "tripod_answers_reused_total"
+    shop.post("/carts/asked-1/items", json={"items": [{"item_id": "camera-6"}, {"item_id": "odd"}]})
+    shop.post("/carts/asked-2/items", json={"items": [{"item_id": "camera-6"}, {"item_id": "odd"}]})
+    first, before = ask(shop, cart_id="asked-1", k=9), service.metric(again)
+    second = ask(shop, cart_id="asked-2", k=9)
+    assert service.metric(again) == before + 1
+    assert second["items"] == first["items"]
+    assert (first["cart"]["cart_id"], second["cart"]["cart_id"]) == ("asked-1", "asked-2")
+    assert ask(shop, cart_id="asked-1", k=8)["items"] == first["items"][:8]
+    shop.post("/carts/asked-1/items", json={"item_id": "tripod-6"})
+    assert ask(shop, cart_id="asked-1", k=9)["items"] != first["items"]
+    shop.patch(f"/items/{ids(second)[0]}", json={"in_stock": False})
+    assert ids(ask(shop, cart_id="asked-2", k=9))[0] == ids(second)[1]
+    shop.patch(f"/items/{ids(second)[0]}", json={"in_stock": None})
+    assert ask(shop, cart_id="asked-2", k=9)["items"] == first["items"]
+
+
 def test_a_cart_that_is_not_there(shop: httpx.Client) -> None:
     answer = shop.get("/recommend", params={"cart_id": "absent"})
     assert answer.status_code == 404
