@@ -215,6 +215,60 @@ class ModelInUse(TypedDict):
     metrics: dict[str, Any]
 
 
+class Activation(TypedDict):
+    """A version that was made the active one."""
+
+    version: str
+    previous_version: str | None
+
+
+class GateFigures(TypedDict):
+    """A new model against the one that was active."""
+
+    metric: str
+    candidate: float
+    active: float
+    difference: float
+    interval: tuple[float, float]
+    tolerance: float
+    queries: int
+    accepted: bool
+
+
+class Job(TypedDict):
+    """A training job as it stands."""
+
+    job_id: str
+    state: Literal["queued", "running", "succeeded", "failed", "cancelled", "rejected"]
+    phase: str | None
+    trigger: str
+    request: dict[str, Any]
+    attempt: int
+    retries: int
+    created_at: str
+    started_at: str | None
+    ended_at: str | None
+    step: int | None
+    steps: int | None
+    validation_log_likelihood: float | None
+    seconds_left: float | None
+    purchases_drained: int | None
+    baskets: int | None
+    items: int | None
+    version: str | None
+    activated: bool
+    gate: GateFigures | None
+    error: str | None
+    note: str | None
+
+
+class JobsAnswer(TypedDict):
+    """The latest jobs, the newest first."""
+
+    jobs: list[Job]
+    worker_alive: bool
+
+
 class ReadyAnswer(TypedDict):
     """Everything is there."""
 

@@ -67,6 +67,42 @@ class ItemChange(TypedDict, total=False):
     boost: float | None
 
 
+class FitOptions(TypedDict, total=False):
+    """The options of a fit; what is left out has its default."""
+
+    kernel: Literal["symmetric", "ndpp2019", "scalable", "tied"]
+    rank: int
+    skew_rank: int
+    diagonal: bool
+    alpha: float
+    beta: float
+    init: Literal["scaled", "paper", "previous"]
+    steps: int
+    batch_size: int
+    learning_rate: float
+    evaluate_every: int
+    patience: int
+    half_life_days: float
+    seed: int
+    threads: int
+    validation: int
+    max_basket_size: int
+    min_item_count: int
+    only_listed_items: bool
+    format: Literal["lines", "csv", "parquet", "jsonl"]
+    columns: Mapping[str, str]
+
+
+class JobRequest(TypedDict, total=False):
+    """What to learn from, and what to do with the result."""
+
+    data: str
+    items: str
+    purchases: bool
+    activate: Literal["auto", "never", "always"]
+    options: FitOptions
+
+
 class Conditions(TypedDict, total=False):
     """Under which conditions a cart may change."""
 
@@ -190,6 +226,36 @@ def list_models() -> Call[answers.ModelsAnswer]:
 def active_model() -> Call[answers.ModelInUse]:
     """The model that answers at the moment."""
     return Call("GET", "/models/active")
+
+
+def activate_model(version: str) -> Call[answers.Activation]:
+    """Let a version answer from now on; with an older one this is the way back. Needs the admin key."""
+    return Call("POST", _path("models", version, "activate"))
+
+
+def delete_model(version: str) -> Call[None]:
+    """Remove a version from the store; never the active one. Needs the admin key."""
+    return Call("DELETE", _path("models", version))
+
+
+def start_job(**request: Unpack[JobRequest]) -> Call[answers.Job]:
+    """Start a training job. Needs the admin key, as do the other calls about jobs."""
+    return Call("POST", "/training-jobs", body=dict(request))
+
+
+def list_jobs() -> Call[answers.JobsAnswer]:
+    """The latest jobs, the newest first."""
+    return Call("GET", "/training-jobs")
+
+
+def get_job(job_id: str) -> Call[answers.Job]:
+    """How far a job is, or how it ended."""
+    return Call("GET", _path("training-jobs", job_id))
+
+
+def cancel_job(job_id: str) -> Call[answers.Job]:
+    """Stop a job."""
+    return Call("POST", _path("training-jobs", job_id, "cancel"))
 
 
 def ready() -> Call[answers.ReadyAnswer]:

@@ -55,6 +55,12 @@ class _Routes:
     patch_item = _Route(calls.patch_item)
     list_models = _Route(calls.list_models)
     active_model = _Route(calls.active_model)
+    activate_model = _Route(calls.activate_model)
+    delete_model = _Route(calls.delete_model)
+    start_job = _Route(calls.start_job)
+    list_jobs = _Route(calls.list_jobs)
+    get_job = _Route(calls.get_job)
+    cancel_job = _Route(calls.cancel_job)
     ready = _Route(calls.ready)
 
 

@@ -3,6 +3,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 import json
+import re
 from pathlib import Path
 from typing import get_type_hints
 
@@ -63,6 +64,21 @@ def test_items_and_models(served: str, admin_key: str) -> None:
         stranger.patch_item("film-3", price=1)
 
 
+def test_jobs_are_started_read_and_cancelled(served: str, admin_key: str) -> None:
+    """No worker is alive here: the job waits."""
+    with Tripod(served, admin_key=admin_key) as tripod:
+        job = tripod.start_job(data="baskets.txt", activate="never", options={"steps": 25})
+        assert job["request"]["options"]["steps"] == 25
+        assert tripod.get_job(job["job_id"])["state"] == "queued"
+        assert tripod.list_jobs()["worker_alive"] is False
+        assert tripod.cancel_job(job["job_id"])["state"] == "cancelled"
+        version = tripod.active_model()["version"]
+        assert tripod.activate_model(version)["version"] == version
+        with pytest.raises(TripodError) as caught:
+            tripod.delete_model(version)
+    assert caught.value.status == 409
+
+
 def test_conditions_travel_as_headers(served: str) -> None:
     with Tripod(served) as tripod:
         first = tripod.create_cart(idempotency_key="once")
@@ -96,16 +112,29 @@ def test_answers_have_the_members_of_the_api() -> None:
     types = {name: kind for name, kind in types.items() if kind.__module__ == answers.__name__}
     assert len(types) > 20
     for name, kind in types.items():
-        assert set(get_type_hints(kind)) == set(OPENAPI["components"]["schemas"][name]["properties"]), name
+        assert set(get_type_hints(kind)) == members(name), name
+
+
+def test_requests_have_the_members_of_the_api() -> None:
+    assert set(get_type_hints(calls.FitOptions)) == members("FitOptions")
+    assert set(get_type_hints(calls.JobRequest)) == members("JobRequest")
+    assert set(get_type_hints(calls.ItemChange)) == members("ItemPatch")
+    basket = {"cart_id", "items", "k"}
+    assert set(get_type_hints(calls.RecommendOptions)) | basket == members("RecommendRequest")
+    assert set(get_type_hints(calls.BundleOptions)) | basket == members("BundleRequest")
+
+
+def members(schema: str) -> set[str]:
+    return set(OPENAPI["components"]["schemas"][schema]["properties"])
 
 
 def test_every_route_of_the_api_is_a_method() -> None:
     """By the name of the route's function, which its operation id begins with."""
-    not_for_clients = {"alive", "metrics"}
+    not_for_clients = {"alive", "metrics", "follow_job"}
     same_question = {"recommend_json": "recommend", "find_bundles_json": "find_bundles"}
     for path, methods in OPENAPI["paths"].items():
         for operation in methods.values():
-            suffix = path.replace("/", "_").replace("{", "_").replace("}", "_")
+            suffix = re.sub(r"\W", "_", path)
             name = operation["operationId"].rsplit(suffix, 1)[0]
             name = same_question.get(name, name)
             if name not in not_for_clients:
