@@ -47,7 +47,8 @@ def run(
     dataset: Annotated[Dataset, typer.Option(help="What the demo model learns from.")] = "groceries",
 ) -> None:
     """Train the demo model if the store has no active one, then serve until Ctrl-C."""
-    signal.signal(signal.SIGTERM, _interrupt)
+    for number in (signal.SIGINT, signal.SIGTERM):  # a shell's background jobs begin with SIGINT ignored
+        signal.signal(number, _interrupt)
     try:
         settings = _settings(store=store, host=host, port=port)
         _check_port(settings)
@@ -116,9 +117,11 @@ def _serve(settings: Settings, data: Path, stack: ExitStack) -> None:
         os.environ["REDIS_URL"] = stack.enter_context(EmbeddedValkey(data / "valkey")).url
     if (data / "baskets.parquet").exists():
         os.environ.setdefault("TRIPOD_DATA", str(data / "baskets.parquet"))
-    processes = {"service": stack.enter_context(_child("serve", data / "serve.log"))}
-    if _has_worker():
-        processes["worker"] = stack.enter_context(_child("worker", data / "worker.log"))
+        os.environ.setdefault("TRIPOD_ITEM_TABLE", str(data / "items.parquet"))
+    processes = {
+        "service": stack.enter_context(_child("serve", data / "serve.log")),
+        "worker": stack.enter_context(_child("worker", data / "worker.log")),
+    }
     url = f"http://{'127.0.0.1' if settings.host == '0.0.0.0' else settings.host}:{settings.port}"
     _wait_until_ready(url, processes, data)
     _print_banner(url, data)
@@ -152,12 +155,6 @@ def _child(command: str, log: Path) -> Iterator[subprocess.Popen[bytes]]:
 
 def _end_with_parent() -> None:
     _LIBC.prctl(1, signal.SIGTERM)  # PR_SET_PDEATHSIG
-
-
-def _has_worker() -> bool:
-    from app.__main__ import cli  # noqa: PLC0415  the command line of the service, only for this question
-
-    return any(command.name == "worker" for command in cli.registered_commands)
 
 
 def _wait_until_ready(url: str, processes: dict[str, subprocess.Popen[bytes]], data: Path) -> None:

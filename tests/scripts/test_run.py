@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import resource
 import signal
 import socket
 import subprocess
 import sys
+import time
 from pathlib import Path
+from typing import Self
 
 import httpx
 from app_process import eventually, free_port
@@ -17,6 +20,8 @@ from app_process import eventually, free_port
 from model_store import ModelStore
 
 ROOT = Path(__file__).parents[2]
+BANNER = "Ctrl-C stops it"
+PATIENCE = 240  # seconds, for a machine that has other things to do
 
 
 class Running:
@@ -47,9 +52,18 @@ class Running:
     def text(self) -> str:
         return self.output.read_text()
 
-    def wait_for_banner(self) -> None:
-        eventually(lambda: "Ctrl-C stops it" in self.text() or self.process.poll() is not None, self.text())
-        assert self.process.poll() is None, self.text()
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self.process.poll() is None:
+            self.end(signal.SIGTERM)
+
+    def wait_for(self, words: str) -> None:
+        deadline = time.monotonic() + PATIENCE
+        while words not in self.text():
+            assert self.process.poll() is None and time.monotonic() < deadline, self.text()
+            time.sleep(0.05)
 
     def descendants(self) -> set[int]:
         """The processes below ours, from /proc."""
@@ -63,7 +77,7 @@ class Running:
 
     def end(self, number: int) -> int:
         self.process.send_signal(number)
-        return self.process.wait(60)
+        return self.process.wait(PATIENCE)
 
 
 def alive(pids: set[int]) -> set[int]:
@@ -78,34 +92,56 @@ def _state(pid: int) -> str:
 
 
 def test_from_nothing_to_a_recommendation_and_back(tmp_path: Path) -> None:
-    first = Running(tmp_path)
-    first.wait_for_banner()
-    shown = first.text()
+    with Running(tmp_path) as first:
+        first.wait_for(BANNER)
+        check_banner(first.text())
+        check_smoke(first.text())
+        started = first.descendants()
+        assert len(started) >= 3  # the service, its worker and Valkey
+        assert first.end(signal.SIGINT) == 0
+        assert alive(started) == set()
+
+    with Running(tmp_path) as again:
+        again.wait_for(BANNER)
+        assert "no model yet" not in again.text()
+        assert len(ModelStore(tmp_path / "store").versions()) == 2  # the demo's and the smoke test's
+        started = again.descendants()
+        again.end(signal.SIGKILL)
+        eventually(lambda: not alive(started), "processes outlived what started them")
+
+
+def found(pattern: str, text: str) -> str:
+    match = re.search(pattern, text)
+    assert match is not None, text
+    return match[1]
+
+
+def check_banner(shown: str) -> None:
     assert "400/400" in shown  # the progress bar
     assert "seeded generator" in shown  # what is to be said about the data
     assert "/docs" in shown
-    question = shown.split("curl '")[1].split("'")[0]
-    pasted = json.loads(shown.split(f"curl '{question}'")[1].split("Ctrl-C")[0])
+    question = found(r"curl '(.*)'", shown)
+    pasted = json.loads(found(r"(?s)curl '.*?'(.*)Ctrl-C", shown))
     asked = httpx.get(question, timeout=30).json()
     assert pasted | {"took_ms": 0} == asked | {"took_ms": 0}
     assert len(asked["items"]) == 3
-    key = shown.split("admin key")[1].split()[0]
-    address = question.split("/recommend")[0] + "/items/catsup"
+    address, key = question.partition("/recommend")[0] + "/items/catsup", found(r"admin key +(\S+)", shown)
     assert httpx.patch(address, json={"price": 1}).status_code == 403
     assert httpx.patch(address, json={"price": 1}, headers={"X-Admin-Key": key}).status_code == 200
 
-    started = first.descendants()
-    assert len(started) >= 2  # the service and Valkey
-    assert first.end(signal.SIGINT) == 0
-    assert alive(started) == set()
 
-    again = Running(tmp_path)
-    again.wait_for_banner()
-    assert "no model yet" not in again.text()
-    assert len(ModelStore(tmp_path / "store").versions()) == 1
-    started = again.descendants()
-    again.end(signal.SIGKILL)
-    eventually(lambda: not alive(started), "processes outlived what started them")
+def check_smoke(shown: str) -> None:
+    smoke = subprocess.run(
+        [ROOT / "scripts" / "smoke", found(r"curl '(.*)/recommend", shown)],
+        env=os.environ | {"TRIPOD_ADMIN_KEY": found(r"admin key +(\S+)", shown)},
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
+        check=False,
+    )
+    assert smoke.returncode == 0, smoke.stderr
+    checks = ["carts and recommendations", "bundles", "retraining and rollback"]
+    assert [line.split(" (")[0] for line in smoke.stdout.splitlines()] == [f"ok  {name}" for name in checks]
 
 
 def test_a_busy_port_is_a_sentence_before_any_work(tmp_path: Path) -> None:
@@ -113,35 +149,35 @@ def test_a_busy_port_is_a_sentence_before_any_work(tmp_path: Path) -> None:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         port = str(taken.getsockname()[1])
-        refused = Running(tmp_path, TRIPOD_PORT=port)
-        assert refused.process.wait(60) == 1
+        with Running(tmp_path, TRIPOD_PORT=port) as refused:
+            assert refused.process.wait(PATIENCE) == 1
     assert len(refused.text().splitlines()) == 1
     assert f"port {port}: Address already in use" in refused.text()
     assert not (tmp_path / "store").exists()
 
 
 def test_a_wrong_setting_is_a_sentence(tmp_path: Path) -> None:
-    refused = Running(tmp_path, TRIPOD_PORT="eighty")
-    assert refused.process.wait(60) == 1
+    with Running(tmp_path, TRIPOD_PORT="eighty") as refused:
+        assert refused.process.wait(PATIENCE) == 1
     assert len(refused.text().splitlines()) == 1
     assert "TRIPOD_PORT" in refused.text()
 
 
 def test_a_disk_that_fills_up_is_a_sentence(tmp_path: Path) -> None:
     """No file may grow beyond a few kilobytes, as on a full disk."""
-    full = Running(tmp_path, file_limit=4096)
-    assert full.process.wait(120) == 1
+    with Running(tmp_path, file_limit=4096) as full:
+        assert full.process.wait(PATIENCE) == 1
     assert f"error: File too large ({tmp_path / 'data' / 'baskets.parquet'})" in full.text()
     assert "Traceback" not in full.text()
     assert "could not be made" in full.text().splitlines()[-1]
 
 
 def test_ctrl_c_during_the_training_ends_it_too(tmp_path: Path) -> None:
-    run = Running(tmp_path)
-    eventually(lambda: "preparing" in run.text(), run.text())
-    started = run.descendants()
-    for pid in (run.process.pid, *started):  # what a terminal does: everyone in the foreground gets it
-        os.kill(pid, signal.SIGINT)
-    assert run.process.wait(60) in (0, 1)
-    assert alive(started) == set()
+    with Running(tmp_path) as run:
+        run.wait_for("preparing")
+        started = run.descendants()
+        for pid in (run.process.pid, *started):  # what a terminal does: everyone in the foreground gets it
+            os.kill(pid, signal.SIGINT)
+        assert run.process.wait(PATIENCE) in (0, 1)
+        assert alive(started) == set()
     assert "Traceback" not in run.text(), run.text()

@@ -1,0 +1,29 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+from app.settings import Settings, variable_name
+from scripts.env_example import env_example
+
+ROOT = Path(__file__).parents[2]
+
+
+def test_the_example_is_up_to_date() -> None:
+    message = "write it again: python -m scripts.env_example > .env.example"
+    assert (ROOT / ".env.example").read_text() == env_example(), message
+
+
+def test_every_setting_is_in_it() -> None:
+    lines = (ROOT / ".env.example").read_text().splitlines()
+    named = {
+        line.removeprefix("#").partition("=")[0] for line in lines if line.startswith("#") and "=" in line
+    }
+    assert {variable_name(field) for field in Settings.model_fields} <= named
+
+
+def test_compose_passes_the_file_on() -> None:
+    compose = (ROOT / "docker-compose.yml").read_text()
+    assert "path: .env" in compose
+    ours = [word for word in compose.replace("{", " ").split() if word.startswith("TRIPOD_")]
+    names = {variable_name(field) for field in Settings.model_fields}
+    assert {word.split(":")[0].rstrip("}") for word in ours} <= names
