@@ -1,0 +1,68 @@
+"""What docker-compose.yml and the Dockerfile promise, as far as the files tell; scripts/smoke sees the rest."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+ROOT = Path(__file__).parents[2]
+DOCKERFILE = (ROOT / "Dockerfile").read_text()
+SERVICES: dict[str, dict[str, Any]] = yaml.safe_load((ROOT / "docker-compose.yml").read_text())["services"]
+LONG_RUNNING = sorted(set(SERVICES) - {"bootstrap"})
+
+
+def stage(name: str) -> str:
+    """The lines of one stage of the Dockerfile."""
+    return re.split(r"^FROM ", DOCKERFILE.split(f" AS {name}\n")[1], flags=re.MULTILINE)[0]
+
+
+@pytest.mark.parametrize("name", LONG_RUNNING)
+def test_long_running_services_are_watched_and_started_again(name: str) -> None:
+    service = SERVICES[name]
+    assert service["restart"] == "unless-stopped"
+    assert "healthcheck" in service or "HEALTHCHECK" in stage(service["build"]["target"])
+
+
+@pytest.mark.parametrize("name", sorted(SERVICES))
+def test_services_have_limits_and_our_own_cannot_change_their_image(name: str) -> None:
+    service = SERVICES[name]
+    assert set(service["deploy"]["resources"]["limits"]) == {"cpus", "memory"}
+    if "build" in service:
+        assert service["read_only"] is True
+        assert service["cap_drop"] == ["ALL"]
+        assert "USER tripod" in stage(service["build"]["target"])
+
+
+def test_nothing_starts_before_what_it_needs() -> None:
+    for name in ("api", "worker"):
+        conditions = {needed: how["condition"] for needed, how in SERVICES[name]["depends_on"].items()}
+        assert conditions == {"redis": "service_healthy", "bootstrap": "service_completed_successfully"}
+
+
+def test_ports_are_on_this_machine_only() -> None:
+    ports = [port for service in SERVICES.values() for port in service.get("ports", [])]
+    assert ports == ["127.0.0.1:${TRIPOD_PORT:-8000}:8000"]
+
+
+def test_the_serving_image_has_no_part_of_training() -> None:
+    assert "training" not in stage("serve")
+    assert "--from=serve-packages" in stage("serve")
+    assert "torch" not in stage("serve-packages")
+    with (ROOT / "pyproject.toml").open("rb") as file:
+        needed = " ".join(tomllib.load(file)["project"]["dependencies"])
+    assert not re.search(r"torch|polars|scipy|pandas", needed)
+
+
+def test_the_dockerfile_builds_anywhere() -> None:
+    assert "syntax=" not in DOCKERFILE
+    assert set(re.findall(r"^FROM (\S+)", DOCKERFILE, re.MULTILINE)) == {
+        "python:3.11-slim",
+        "base",
+        "serve-packages",
+    }
+    assert 'ARG TORCH_INDEX_URL=""' in DOCKERFILE
