@@ -1,0 +1,128 @@
+"""The whole loop with real processes: carts checked out, a job that learns from them, live, and back."""
+
+from __future__ import annotations
+
+import random
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from datetime import datetime
+from pathlib import Path
+
+import httpx
+from app_process import Service, eventually
+from jobs_process import ADMIN, KEY, Operator, Worker, write_baskets
+
+from model_store import ModelStore
+from training.options import FitOptions
+from training.retraining import Retraining, retrain
+
+CARTS = 2000
+KNOWN = ("a6", "c9")  # a new pairing of items that the first model knows
+NEW = ("a5", "lens")  # and one with an item that it does not know
+OPTIONS = {"rank": 8, "skew_rank": 12, "steps": 150, "batch_size": 200, "learning_rate": 0.03, "seed": 3}
+
+
+def first_model(store: Path, data: Path) -> str:
+    models = ModelStore(store)
+    order = Retraining(data=str(data), options=FitOptions(**OPTIONS))
+    version = retrain(models, order, tolerance=1, callback=lambda _: None, announce=lambda _: None).version
+    models.activate(version)
+    return version
+
+
+def check_out_carts(client: httpx.Client) -> list[int]:
+    """Every cart has one of the pairings and something else."""
+    rng = random.Random(1)
+    others = [f"{kind}{group}" for kind in "abcd" for group in range(5)]
+    carts = [[*(KNOWN, NEW)[number % 2], rng.choice(others)] for number in range(CARTS)]
+
+    def buy(numbered: tuple[int, list[str]]) -> list[int]:
+        number, items = numbered
+        lines = {"items": [{"item_id": item} for item in items]}
+        answers = [
+            client.post(f"/carts/cart{number}/items", json=lines),
+            client.post(f"/carts/cart{number}/checkout"),
+        ]
+        return [answer.status_code for answer in answers]
+
+    with ThreadPoolExecutor(8) as pool:
+        return [status for statuses in pool.map(buy, enumerate(carts)) for status in statuses]
+
+
+@contextmanager
+def load(url: str) -> Iterator[tuple[list[int], set[str]]]:
+    """Recommendations asked for all the time, on new connections, so that either worker gets some."""
+    statuses: list[int] = []
+    versions: set[str] = set()
+    over = threading.Event()
+
+    def ask() -> None:
+        with httpx.Client(base_url=url, timeout=60, headers={"connection": "close"}) as client:
+            while not over.wait(0.02):
+                answer = client.get("/recommend", params={"items": "a5"})
+                statuses.append(answer.status_code)
+                versions.add(answer.json()["model_version"])
+
+    askers = [threading.Thread(target=ask) for _ in range(3)]
+    for asker in askers:
+        asker.start()
+    try:
+        yield statuses, versions
+    finally:
+        over.set()
+        for asker in askers:
+            asker.join()
+
+
+def suggested(client: httpx.Client, item: str) -> list[str]:
+    answer = client.get("/recommend", params={"items": item, "k": 5}).json()
+    return [entry["item_id"] for entry in answer["items"]]
+
+
+def loaded_by(service: Service, version: str) -> list[datetime]:
+    """When each worker has taken a version up."""
+    events = [event for event in service.events() if event["event"] == "model loaded"]
+    return [datetime.fromisoformat(e["timestamp"]) for e in events if e["model_version"] == version]
+
+
+def test_checked_out_carts_teach_the_service_and_the_way_back_is_one_call(
+    start: Callable[..., Service], tmp_path: Path
+) -> None:
+    data = tmp_path / "data"
+    write_baskets(data)
+    first = first_model(tmp_path / "store", data)
+    environment = {"TRIPOD_ADMIN_KEY": KEY, "TRIPOD_DATA": str(data), "TRIPOD_POLL_SECONDS": "1"}
+    service = start("--workers", "2", **environment).ready()
+    shop, operator = service.client, Operator(service)
+    eventually(lambda: len(loaded_by(service, first)) == 2, "not both workers have the first model")
+    before = {item: suggested(shop, item) for item in ("a5", "a6")}
+    assert KNOWN[1] not in before["a6"]
+    with Worker(tmp_path / "store", data) as worker:
+        assert set(check_out_carts(shop)) == {200}
+        with load(str(shop.base_url)) as (statuses, versions):
+            job_id = operator.start(options=OPTIONS | {"init": "previous"})["job_id"]
+            events = [job for _, job in operator.follow(job_id)]
+            job = events[-1]
+            assert job["state"] == "succeeded", f"{job} {worker.log_path.read_text()}"
+            second = job["version"]
+            eventually(lambda: len(loaded_by(service, second)) == 2, "not both workers took it up")
+            eventually(lambda: versions == {first, second}, "the new model never answered")
+            after = {item: suggested(shop, item) for item in ("a5", "a6")}
+            rolled = shop.post(f"/models/{first}/activate", headers=ADMIN)
+            assert rolled.json() == {"version": first, "previous_version": second}
+            eventually(lambda: len(loaded_by(service, first)) == 4, "not both workers went back")
+    assert set(statuses) == {200}
+    assert versions == {first, second}
+    assert len(statuses) > 50
+    assert job["activated"] is True
+    assert job["purchases_drained"] == CARTS
+    assert job["gate"]["accepted"] is True
+    assert job["gate"]["candidate"] > job["gate"]["active"]
+    assert max(job["step"] for job in events if job["step"] is not None) == OPTIONS["steps"]
+    assert NEW[1] in after["a5"]
+    assert KNOWN[1] in after["a6"]
+    assert {item: suggested(shop, item) for item in ("a5", "a6")} == before
+    live = max(loaded_by(service, second)) - datetime.fromisoformat(job["ended_at"])
+    print(f"{len(statuses)} requests, none failed; both workers live {live.total_seconds():+.2f} s after it")
