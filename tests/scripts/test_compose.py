@@ -1,4 +1,4 @@
-"""What docker-compose.yml and the Dockerfile promise, as far as the files tell; scripts/smoke sees the rest."""
+"""What docker-compose.yml and the Dockerfile promise; scripts/smoke sees it for real."""
 
 from __future__ import annotations
 
