@@ -23,7 +23,6 @@ from typing import Annotated, Any, NoReturn
 import typer
 
 from app.settings import Settings, SettingsError, load_settings, variable_name
-from app.valkey import EmbeddedValkey, ValkeyError
 from model_store import ModelStore, ModelStoreError
 from training.demo import Dataset
 
@@ -56,7 +55,7 @@ def run(
         _ensure_model(settings.store, data, dataset)
         with ExitStack() as stack:
             _serve(settings, data, stack)
-    except (RunError, SettingsError, ValkeyError, ModelStoreError) as error:
+    except (RunError, SettingsError, ModelStoreError) as error:
         _leave(str(error))
     except OSError as error:
         _leave(f"{error.strerror or error}{f': {error.filename}' if error.filename else ''}.")
@@ -113,17 +112,14 @@ def _ensure_model(store: str, data: Path, dataset: Dataset) -> None:
 
 
 def _serve(settings: Settings, data: Path, stack: ExitStack) -> None:
-    if settings.redis_url is None:
-        os.environ["REDIS_URL"] = stack.enter_context(EmbeddedValkey(data / "valkey")).url
     if (data / "baskets.parquet").exists():
         os.environ.setdefault("TRIPOD_DATA", str(data / "baskets.parquet"))
         os.environ.setdefault("TRIPOD_ITEM_TABLE", str(data / "items.parquet"))
-    processes = {
-        "service": stack.enter_context(_child("serve", data / "serve.log")),
-        "worker": stack.enter_context(_child("worker", data / "worker.log")),
-    }
     url = f"http://{'127.0.0.1' if settings.host == '0.0.0.0' else settings.host}:{settings.port}"
+    processes = {"service": stack.enter_context(_child("serve", data / "serve.log"))}
     _wait_until_ready(url, processes, data)
+    # Without a REDIS_URL the service brings a Valkey along, which a worker with the same store finds.
+    processes["worker"] = stack.enter_context(_child("worker", data / "worker.log"))
     _print_banner(url, data)
     while True:
         _check_alive(processes, data)
