@@ -37,9 +37,12 @@ class JobsClient:
 
     def follow(self, job_id: str) -> Iterator[dict[str, Any]]:
         """The job, again and again, until it ends."""
+        return self._jobs(self._open("GET", f"/{job_id}/events"))
+
+    def _jobs(self, stream: HTTPResponse) -> Iterator[dict[str, Any]]:
         try:
-            with self._open("GET", f"/{job_id}/events") as response:
-                for line in response:
+            with stream:
+                for line in stream:
                     if line.startswith(b"data:"):
                         yield json.loads(line.removeprefix(b"data:"))
         except (OSError, HTTPException) as error:

@@ -101,9 +101,10 @@ def _watch(client: JobsClient, job_id: str) -> None:
         TextColumn("{task.fields[facts]}"),
     )
     job: dict[str, Any] = {}
+    jobs_seen = client.follow(job_id)
     with Progress(*columns, console=Console(stderr=True, highlight=False)) as bar:
         task = bar.add_task("waiting", total=None, facts="")
-        for job in client.follow(job_id):
+        for job in jobs_seen:
             bar.update(
                 task,
                 description=job["phase"] or job["state"],

@@ -1,0 +1,103 @@
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from app_process import Service
+from jobs_process import KEY, QUICK, Worker, write_baskets
+from typer.testing import CliRunner, Result
+
+from app.jobs.commands import jobs as commands
+
+Run = Callable[..., Result]
+OPTIONS = [part for name, value in QUICK.items() for part in ("-o", f"{name.replace('_', '-')}={value}")]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("commands")
+    write_baskets(path / "data")
+    return path
+
+
+@pytest.fixture(scope="module")
+def running(folder: Path) -> Iterator[Service]:
+    with Service(folder / "store", TRIPOD_ADMIN_KEY=KEY, TRIPOD_DATA=str(folder / "data")) as service:
+        yield service
+
+
+@pytest.fixture
+def jobs(running: Service) -> Run:
+    """Runs `jobs …` with the service's address and key in the environment."""
+    known = {"TRIPOD_URL": str(running.client.base_url), "TRIPOD_ADMIN_KEY": KEY}
+
+    def run(*arguments: str, **environment: str) -> Result:
+        return CliRunner().invoke(commands, arguments, env=known | environment)
+
+    return run
+
+
+def test_start_list_cancel_and_watch_without_a_worker(jobs: Run) -> None:
+    started = jobs("start", "--no-watch")
+    assert started.exit_code == 0, started.stderr
+    job_id = started.stdout.strip()
+    assert "python -m app worker" in started.stderr
+    listed = jobs("list")
+    assert job_id in listed.stdout
+    assert "queued" in listed.stdout
+    refused = jobs("start")
+    assert refused.exit_code == 2
+    assert refused.stderr.startswith(f"Job {job_id} waits already")
+    assert len(refused.stderr.splitlines()) == 1
+    assert jobs("cancel", job_id).stdout.strip() == f"{job_id} cancelled"
+    watched = jobs("watch", job_id)
+    assert watched.exit_code == 1
+    assert watched.stdout.strip().startswith(f"{job_id} cancelled")
+
+
+def test_start_follows_a_job_to_its_end(folder: Path, running: Service) -> None:
+    url = str(running.client.base_url)
+    command = [sys.executable, "-m", "app", "jobs", "start", *OPTIONS, "--url", url, "--key", KEY]
+    with Worker(folder / "store", folder / "data"):
+        done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 0, done.stderr
+    job_id, end = done.stdout.splitlines()
+    assert end.startswith(f"{job_id} succeeded ")
+    assert "60/60" in done.stderr
+    assert "validation -" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "environment", "text"),
+    [
+        (
+            ["list"],
+            {"TRIPOD_URL": "http://127.0.0.1:1"},
+            "The service at http://127.0.0.1:1 cannot be reached",
+        ),
+        (["list"], {"TRIPOD_ADMIN_KEY": "wrong key, wrong key"}, "Send the key that TRIPOD_ADMIN_KEY holds"),
+        (["watch", "none"], {}, "There is no training job 'none'"),
+        (["start", "-o", "steps"], {}, "'steps' is not NAME=VALUE"),
+        (["start", "-o", "steps=-1"], {}, "body.options.steps"),
+        (["start", "-o", "stepps=1"], {}, "body.options.stepps"),
+        (["list"], {"TRIPOD_URL": "nonsense"}, "The service at nonsense cannot be reached"),
+    ],
+)
+def test_what_goes_wrong_is_one_sentence(
+    jobs: Run, arguments: list[str], environment: dict[str, str], text: str
+) -> None:
+    result = jobs(*arguments, **environment)
+    assert result.exit_code == 2
+    assert text in result.stderr
+    assert len(result.stderr.splitlines()) == 1
+
+
+def test_the_service_and_an_idle_worker_know_neither_torch_nor_training() -> None:
+    script = "import sys, app.main, app.jobs.worker, app.jobs.work, app.__main__; print(sorted(sys.modules))"
+    loaded = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout
+    assert "'app.jobs.work'" in loaded
+    for unwanted in ("torch", "polars", "training", "scipy"):
+        assert f"'{unwanted}'" not in loaded
