@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterator
 from contextlib import contextmanager
+from types import TracebackType
 
 from redis import exceptions
 from redis.asyncio import BlockingConnectionPool, Redis
@@ -16,7 +18,8 @@ from app.logs import get_logger
 
 _TIMEOUT_SECONDS = 0.5
 _CONNECTIONS = 32
-_WAIT_SECONDS = 2.0  # for a connection, when all are busy; a crowd of requests is no sign of trouble
+_CONNECT_SECONDS = 5.0
+_LATE_SECONDS = 0.02  # a timer that is later than this tells of a busy event loop
 _AWAY = (
     exceptions.ConnectionError,
     exceptions.TimeoutError,
@@ -26,6 +29,43 @@ _AWAY = (
 )
 
 
+class _Deadline:
+    """Cancels what it surrounds when Redis takes too long, and turns that into a TimeoutError.
+
+    Unlike `asyncio.timeout` it does not blame Redis for our own delay: when the event loop was busy, an
+    answer may lie unread in a socket, so there is more time.
+    """
+
+    def __init__(self, seconds: float) -> None:
+        self._seconds = seconds
+        self._passed = False
+
+    def __enter__(self) -> None:
+        task = asyncio.current_task()
+        assert task is not None, "Redis is called from a task"
+        self._task, self._loop = task, asyncio.get_running_loop()
+        self._wait()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._timer.cancel()
+        # Our own cancellation is a timeout; one from outside goes on as it is.
+        if self._passed and self._task.uncancel() == 0 and kind is asyncio.CancelledError:
+            raise TimeoutError("no answer in time") from error
+
+    def _wait(self) -> None:
+        self._timer = self._loop.call_later(self._seconds, self._look)
+        self._due = self._loop.time() + self._seconds
+
+    def _look(self) -> None:
+        if self._loop.time() - self._due > _LATE_SECONDS:
+            self._wait()
+        else:
+            self._passed = True
+            self._task.cancel()
+
+
 class RedisLink:
     """A Redis client, and the memory of whether it answered last time, so that the log tells only changes."""
 
@@ -33,9 +73,9 @@ class RedisLink:
         pool = BlockingConnectionPool.from_url(
             url,
             max_connections=_CONNECTIONS,
-            timeout=_WAIT_SECONDS,
-            socket_timeout=_TIMEOUT_SECONDS,
-            socket_connect_timeout=_TIMEOUT_SECONDS,
+            timeout=None,  # `reaching` has a deadline for the whole call
+            socket_timeout=None,
+            socket_connect_timeout=_CONNECT_SECONDS,
             # No retries: a change whose answer was lost may have happened, and must not happen twice.
             # A connection that died while idle is noticed and renewed before it is used.
             retry=Retry(NoBackoff(), 0),
@@ -47,7 +87,7 @@ class RedisLink:
     def reaching(self) -> Iterator[Redis]:
         """The client; a failure to reach Redis inside the block becomes `RedisAway`."""
         try:
-            with metrics.redis_call():
+            with metrics.redis_call(), _Deadline(_TIMEOUT_SECONDS):
                 yield self.client
         except _AWAY as error:
             self._note(answers=False, error=str(error))

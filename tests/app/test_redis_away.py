@@ -1,8 +1,11 @@
 from __future__ import annotations
 
+import os
+import signal
 from collections.abc import Callable
 from pathlib import Path
 
+import redis
 from app_process import Service, Valkey, eventually
 from app_shop import publish
 
@@ -43,6 +46,24 @@ def test_with_redis_away_the_rest_goes_on_and_all_recovers(
     messages = [event["event"] for event in service.events() if "redis is" in event["event"]]
     assert messages == ["redis is away", "redis is back"]
     assert service.metric("tripod_redis_seconds_count.*error") > 0
+
+
+def test_a_redis_that_hangs_is_away_until_it_goes_on(
+    start: Callable[..., Service], valkey: Valkey, tmp_path: Path
+) -> None:
+    publish(tmp_path / "store")
+    service = start(REDIS_URL=valkey.url).ready()
+    service.client.post("/carts/kept/items", json={"item_id": "camera-0"})
+    with redis.Redis(port=valkey.port) as client:
+        pid = int(client.info("server")["process_id"])
+    os.kill(pid, signal.SIGSTOP)
+    try:
+        assert service.client.get("/carts/kept").json()["type"] == "urn:tripod:problem:redis-away"
+        assert service.client.get("/recommend", params={"items": "camera-0"}).status_code == 200
+    finally:
+        os.kill(pid, signal.SIGCONT)
+    service.ready()
+    assert service.client.get("/carts/kept").json()["items"] == [{"item_id": "camera-0", "quantity": 1}]
 
 
 def test_a_service_that_starts_without_redis_finds_it_later(
