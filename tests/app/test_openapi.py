@@ -29,6 +29,7 @@ from app.settings import Settings
 
 SNAPSHOT = Path(__file__).parent / "openapi.json"
 DOCUMENT = create_app(Settings(redis_url="redis://127.0.0.1:1")).openapi()
+KEY = "opens the admin routes, so that they are probed too"
 OPERATIONS = [(path, method) for path, operations in DOCUMENT["paths"].items() for method in operations]
 
 
@@ -55,7 +56,7 @@ def probed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
     """A service of its own: what the probes change must not confuse other tests."""
     store = tmp_path_factory.mktemp("probed") / "store"
     publish(store)
-    with Service(store) as running:
+    with Service(store, TRIPOD_ADMIN_KEY=KEY, TRIPOD_DATA=str(store.parent)) as running:
         yield running.ready()
 
 
@@ -79,7 +80,7 @@ def test_no_request_finds_a_server_error_or_an_undeclared_answer(
     )
     @given(case=sensible | nonsense)
     def probe(case: schemathesis.Case) -> None:
-        response = case.call()
+        response = case.call(headers={"X-Admin-Key": KEY})
         case.validate_response(
             response,
             checks=[
