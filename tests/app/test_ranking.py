@@ -1,0 +1,50 @@
+"""The best items and their probabilities against plain float64 arithmetic over the whole catalogue."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from app.filters import Wishes
+from app.recommend.ranking import best_items
+from ndpp import Kernel, condition
+
+
+def random_kernel(size: int, rank: int, seed: int) -> Kernel:
+    rng = np.random.default_rng(seed)
+    V, B = rng.normal(size=(2, size, rank // 2)).astype(np.float32) / np.sqrt(rank)
+    C = np.kron(np.eye(rank // 4), [[0.0, 1.0], [-1.0, 0.0]])
+    return Kernel.scalable(V, B, C, rng.uniform(0, 0.5, size))
+
+
+@pytest.mark.parametrize(("size", "rank"), [(300, 8), (7000, 80)])  # one pass, and beyond it the bounded scan
+@pytest.mark.parametrize("decoupling", [0.0, 0.7])
+@pytest.mark.parametrize("with_base", [False, True])
+def test_the_best_items_and_the_sum_of_all(size: int, rank: int, decoupling: float, with_base: bool) -> None:
+    kernel, rng = random_kernel(size, rank, seed=size), np.random.default_rng(1)
+    base = rng.uniform(0, 2, size) * (rng.random(size) < 0.5) if with_base else None
+    boosted, hidden = rng.choice(size, 40, replace=False), rng.choice(size, 30)
+    wishes = Wishes(base, [(boosted, rng.uniform(0, 9, 40)), (hidden, 0.0)])
+    cart = [3, 99, 17, 250, 42, 8]
+    state = condition(kernel, cart, decoupling=decoupling)
+    tilt = wishes.dense(size)
+    assert np.allclose(tilt, wishes.tilt.dense(size))
+    scores = tilt * state.gains()
+    order = sorted(np.flatnonzero(scores > 0), key=lambda row: (-scores[row], row))
+    for k in (1, 10, 100):
+        best = best_items(state, k, wishes)
+        assert best.rows.tolist() == order[:k]
+        assert np.allclose(best.scores, scores[order[:k]], rtol=1e-6)
+        assert np.allclose(best.gains, state.gains(order[:k]), rtol=1e-6)
+        assert best.total == pytest.approx(scores.sum(), rel=1e-5)
+
+
+def test_fewer_than_k_items_and_none_at_all() -> None:
+    kernel = random_kernel(20, 8, seed=2)
+    state = condition(kernel, [0, 1])
+    few = Wishes(None, [(np.arange(4, 20), 0.0)])
+    assert set(best_items(state, 5, few).rows) == {2, 3}
+    assert best_items(state, 50, Wishes(None, [])).rows.shape == (18,)
+    nothing = best_items(state, 5, Wishes(np.zeros(20), []))
+    assert (len(nothing.rows), nothing.total) == (0, 0.0)
+    assert len(best_items(state, 0, few).rows) == 0
