@@ -32,6 +32,7 @@ from rich.console import Console
 from rich.table import Table
 
 from app.valkey import EmbeddedValkey
+from benchmarks.machine import save_results
 from model_store import Draft, Items, Knobs, ModelStore
 from ndpp import Kernel, Relevance
 
@@ -258,26 +259,30 @@ def _with_carts(pid: int, port: int, size: int) -> list[Target]:
 
 
 def _report(results: dict[Target, list[Load]], connections: int) -> None:
+    bare = next(iter(results.values()))
+    figures = {target.name: _figures(loads, bare) for target, loads in results.items()}
     table = Table(
         title=f"GET /recommend?cart_id=…&k=10: {connections} connections, carts of {CART}, rank {RANK}"
     )
-    for column in ("", "requests/s", "p50 ms", "p99 ms", "CPU ms", "of the bare route", "by CPU"):
-        table.add_column(column, justify="left" if not column else "right")
-    bare = next(iter(results.values()))
-    for target, loads in results.items():
-        pairs = list(zip(loads, bare, strict=True))
-        ratio = median(load.per_second / beside.per_second for load, beside in pairs)
-        by_cpu = median(beside.cpu_ms / load.cpu_ms for load, beside in pairs)
-        table.add_row(
-            target.name,
-            f"{median(load.per_second for load in loads):,.0f}",
-            f"{median(load.percentile(50) for load in loads):.1f}",
-            f"{median(load.percentile(99) for load in loads):.1f}",
-            f"{median(load.cpu_ms for load in loads):.2f}",
-            f"{ratio:.0%}",
-            f"{by_cpu:.0%}",
-        )
+    table.add_column("")
+    for column in next(iter(figures.values())):
+        table.add_column(column, justify="right")
+    for name, row in figures.items():
+        table.add_row(name, *(f"{value:,.2f}" if value < 10 else f"{value:,.0f}" for value in row.values()))
     Console().print(table)
+    save_results("http", {"connections": connections, "rank": RANK, "cart": CART, "figures": figures})
+
+
+def _figures(loads: list[Load], bare: list[Load]) -> dict[str, float]:
+    pairs = list(zip(loads, bare, strict=True))
+    return {
+        "requests/s": median(load.per_second for load in loads),
+        "p50 ms": median(load.percentile(50) for load in loads),
+        "p99 ms": median(load.percentile(99) for load in loads),
+        "CPU ms": median(load.cpu_ms for load in loads),
+        "of the bare route": median(load.per_second / beside.per_second for load, beside in pairs),
+        "by CPU": median(beside.cpu_ms / load.cpu_ms for load, beside in pairs),
+    }
 
 
 if __name__ == "__main__":
