@@ -31,7 +31,7 @@ class FitOptions:
     batch_size: int = 400
     learning_rate: float = 0.01
     evaluate_every: int = 25
-    patience: int = 16  # evaluations without a new best before stopping early
+    patience: int = 24  # evaluations without a new best before stopping early
     half_life_days: float | None = None  # baskets of this age count half
     seed: int = 0
     threads: int = 1

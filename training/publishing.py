@@ -6,10 +6,17 @@ import json
 from dataclasses import dataclass
 from typing import Literal
 
+from pydantic import JsonValue
+
 from model_store import Draft, Items, Knobs, ModelStore
+from training.evaluation.assess import Assessment, Questions, assess, questions_from
+from training.evaluation.report import CurvePoint, ReportData, write_report
 from training.evaluation.sets import log_likelihoods
+from training.evaluation.tripod import TripodModel
 from training.fitting import FitResult
 from training.splitting import Split
+
+REPORT_TITLE = "How good are the suggestions?"
 
 
 @dataclass(frozen=True)
@@ -31,15 +38,27 @@ class Publication:
         return metrics
 
 
-def publish(store: ModelStore, publication: Publication) -> str:
-    """Write a new version to the store; returns its name."""
-    result, parts = publication.result, publication.parts
+def publish(store: ModelStore, publication: Publication, *, report: bool = True) -> str:
+    """Write a new version to the store, with a report of how good it is if wanted; returns its name."""
+    result, parts, knobs = publication.result, publication.parts, Knobs()
+    files = {"training_curve.json": _curve(result)}
+    metrics: dict[str, JsonValue] = {**publication.metrics()}
+    if report and (asked := _questions(parts)):
+        names = [
+            name or item_id
+            for item_id, name in zip(publication.items.ids, publication.items.names, strict=True)
+        ]
+        found = assess(TripodModel(result.kernel), names, asked, parts.train)
+        pages = write_report(_report_data(publication, knobs, asked, found))
+        files |= {"report.html": pages.html, "report.json": pages.json}
+        metrics["queries"] = len(asked.queries)
+        metrics["models"] = {name: {**model.values} for name, model in found.evaluation.models.items()}
     draft = Draft(
         kernel=result.kernel,
         kind=result.options.kernel,
         items=publication.items,
         relevance=None,
-        knobs=Knobs(),
+        knobs=knobs,
         hyperparameters={
             **result.options.as_dict(),
             "split": publication.split,
@@ -51,12 +70,49 @@ def publish(store: ModelStore, publication: Publication) -> str:
             "seconds": round(result.seconds, 1),
             "interrupted": result.interrupted,
         },
-        metrics=dict(publication.metrics()),
+        metrics=metrics,
         data_fingerprint=publication.data_fingerprint,
         seed=result.options.seed,
-        files={"training_curve.json": _curve(result)},
+        files=files,
     )
     return store.publish(draft)
+
+
+def _questions(parts: Split) -> Questions | None:
+    """Queries from the held-out baskets, or from the validation ones if none were held out."""
+    asked = parts.test if len(parts.test) else parts.validation
+    return questions_from(asked, asked.catalogue) if (asked.sizes > 1).any() else None
+
+
+def _report_data(publication: Publication, knobs: Knobs, asked: Questions, found: Assessment) -> ReportData:
+    result, parts = publication.result, publication.parts
+    notes = (
+        []
+        if len(parts.test)
+        else [
+            "no baskets were held out: the figures come from the validation baskets that also steered the fit"
+        ]
+    )
+    return ReportData(
+        title=REPORT_TITLE,
+        facts={
+            "Kernel": f"{result.options.kernel}, rank {result.kernel.rank}",
+            "Knobs": knob_text(knobs),
+            "Items": f"{result.kernel.size:,}",
+            "Baskets learned from": f"{len(parts.train):,}",
+            "Queries": f"{len(asked.queries):,}",
+        },
+        evaluation=found.evaluation,
+        curve=[CurvePoint(*point) for point in result.curve],
+        relations=found.relations,
+        calibration=found.calibration,
+        notes=notes,
+    )
+
+
+def knob_text(knobs: Knobs) -> str:
+    """The knobs on one line."""
+    return f"ω {knobs.decoupling:g}, β {knobs.relevance:g}, γ {knobs.popularity:g}"
 
 
 def _curve(result: FitResult) -> bytes:

@@ -12,7 +12,7 @@ import pytest
 from model_store import ModelStore
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
-QUICK = ("--rank", 6, "--skew-rank", 6, "--steps", 40, "--batch-size", 100, "--quiet")
+QUICK = ("--rank", 6, "--skew-rank", 6, "--steps", 40, "--batch-size", 100, "--no-report", "--quiet")
 
 
 def test_check_shows_what_is_in_the_baskets(training: Run, planted_file: Path) -> None:
@@ -54,7 +54,7 @@ def test_fit_publishes_activates_and_prints_the_version_last(
     (tmp_path / "items.csv").write_text("item_id,name\na0,Camera\nb0,Tripod\n")
     store = ModelStore(tmp_path / "store")
     common = ("fit", "--baskets", planted_file, "--store", tmp_path / "store", "--holdout", 200)
-    result = training(*common, "--items", tmp_path / "items.csv", *QUICK)
+    result = training(*common, "--items", tmp_path / "items.csv", *QUICK, "--report")
     assert result.returncode == 0, result.stderr
     assert result.stderr == ""
     first = result.stdout.splitlines()[-1]
@@ -64,6 +64,10 @@ def test_fit_publishes_activates_and_prints_the_version_last(
     assert model.kernel.rank == 12
     assert model.items.names[model.items.row_of("b0") or 0] == "Tripod"
     assert model.manifest.metrics["test_log_likelihood"] < 0  # type: ignore[operator]
+    assert set(model.manifest.metrics["models"]) >= {"tripod", "popularity", "item_knn"}  # type: ignore[arg-type]
+    assert b"Tripod" in model.read_file("report.html")
+    report, kept = json.loads(model.read_file("report.json")), model.manifest.metrics["models"]
+    assert report["models"]["tripod"]["mpr"] == kept["tripod"]["mpr"]  # type: ignore[index,call-overload]
     assert model.manifest.hyperparameters["rank"] == 6
     assert model.manifest.hyperparameters["holdout"] == 200
 

@@ -32,6 +32,7 @@ from training.evaluation.queries import Protocol, read_queries, translate
 from training.evaluation.report import CurvePoint, ReportData, write_report
 from training.evaluation.scoring import Evaluation, Metrics
 from training.evaluation.tripod import TripodModel
+from training.publishing import REPORT_TITLE, knob_text
 from training.reading import read_baskets
 from training.splitting import split, split_by_key
 
@@ -151,7 +152,7 @@ def _names(stored: StoredModel) -> list[str]:
 def _print(evaluation: Evaluation, version: str, knobs: Knobs) -> None:
     queries = evaluation.models["tripod"].queries
     table = Table(
-        title=f"{version} on {queries:,} queries (protocol {evaluation.protocol}; {_knob_text(knobs)})",
+        title=f"{version} on {queries:,} queries (protocol {evaluation.protocol}; {knob_text(knobs)})",
         title_justify="left",
     )
     table.add_column("model")
@@ -178,10 +179,6 @@ def _cell(metrics: Metrics, column: str) -> str:
     return f"{value:.{places}f}\n[dim]±{(high - low) / 2:.{places}f}[/]"
 
 
-def _knob_text(knobs: Knobs) -> str:
-    return f"ω {knobs.decoupling:g}, β {knobs.relevance:g}, γ {knobs.popularity:g}"
-
-
 def _write_report(
     folder: Path,
     stored: StoredModel,
@@ -197,7 +194,7 @@ def _write_report(
         "Model": stored.version,
         "Trained": f"{manifest.created:%-d %B %Y, %H:%M} UTC",
         "Kernel": f"{manifest.kind}, rank {manifest.sizes.rank}",
-        "Knobs": _knob_text(knobs),
+        "Knobs": knob_text(knobs),
         "Items": f"{manifest.sizes.items:,}",
         "Queries": f"{len(questions.queries):,}",
     }
@@ -205,7 +202,7 @@ def _write_report(
         facts["Baskets behind the baselines"] = f"{len(train):,}"
     pages = write_report(
         ReportData(
-            title="How good are the suggestions?",
+            title=REPORT_TITLE,
             facts=facts,
             evaluation=found.evaluation,
             curve=_curve(stored),

@@ -44,9 +44,9 @@ def fit_command(
     ] = None,
     store: Store = DEFAULT_STORE,
     kernel: Annotated[KernelKind, typer.Option(help="The form of the kernel.")] = _DEFAULTS.kernel,
-    rank: Annotated[int | None, typer.Option(help="Columns of V [default: from the data].")] = None,
+    rank: Annotated[int | None, typer.Option(help="Columns of V.", show_default="from the data")] = None,
     skew_rank: Annotated[
-        int | None, typer.Option(help="Columns of B, even [default: from the data].")
+        int | None, typer.Option(help="Columns of B, even.", show_default="from the data")
     ] = None,
     diagonal: Annotated[
         bool, typer.Option(help="Learn a diagonal beside the low-rank part.")
@@ -67,7 +67,8 @@ def fit_command(
     ] = _DEFAULTS.patience,
     half_life_days: Annotated[float | None, typer.Option(help="Baskets this much older count half.")] = None,
     validation: Annotated[
-        int | None, typer.Option(help="Baskets that steer the fit [default: 300, or a tenth of small data].")
+        int | None,
+        typer.Option(help="Baskets that steer the fit.", show_default="300, or a tenth of small data"),
     ] = None,
     holdout: Annotated[int, typer.Option(help="Baskets kept aside to measure the result on.")] = 0,
     seed: Annotated[int, typer.Option(help="The same seed gives the same split and the same kernel.")] = 0,
@@ -83,6 +84,9 @@ def fit_command(
     column: Columns = None,
     items_column: ItemColumns = None,
     activate: Annotated[bool, typer.Option(help="Make the new version the active one.")] = True,
+    report: Annotated[
+        bool, typer.Option(help="Measure the model beside the baselines; report.html goes with the version.")
+    ] = True,
     resume: Annotated[
         bool, typer.Option(help="Continue an interrupted fit of the same data and options.")
     ] = False,
@@ -120,19 +124,20 @@ def fit_command(
         checkpoint.discard()
     elif not checkpoint.exists():
         console.print("nothing to resume for this data and these options: starting afresh")
-    with progress_reporter(quiet=quiet, json_logs=json_logs) as report, stop_on_interrupt() as should_stop:
+    with progress_reporter(quiet=quiet, json_logs=json_logs) as show, stop_on_interrupt() as should_stop:
         result = fit(
             parts.train,
             parts.validation,
             options,
-            callback=report,
+            callback=show,
             should_stop=should_stop,
             checkpoint=checkpoint,
             previous=previous,
         )
 
     publication = Publication(result, parts, describe_items(known, table), fingerprint)
-    version = publish(model_store, publication)
+    with console.status("measuring, and publishing"):
+        version = publish(model_store, publication, report=report and not result.interrupted)
     if activate and not result.interrupted:
         model_store.activate(version)
     if not result.interrupted:
