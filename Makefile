@@ -17,8 +17,9 @@ install: $(READY)
 $(READY): pyproject.toml constraints.txt client/pyproject.toml
 	@command -v $(PYTHON) >/dev/null || { echo "Tripod needs Python 3.11: '$(PYTHON)' was not found. Install it, or name yours: make PYTHON=/path/to/python3.11" >&2; exit 1; }
 	@df -Pm . | awk 'NR == 2 && $$4 < $(NEEDED_MB) { print "Tripod needs $(NEEDED_MB) MB of free disk for its packages, and " $$4 " MB are left: make room first." > "/dev/stderr"; exit 1 }'
-	$(PYTHON) -m venv $(VENV)
-	$(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[train,demo,dev]' --editable ./client
+	@echo "Installing Tripod's packages into $(VENV): this takes some minutes, once."
+	@$(PYTHON) -m venv $(VENV)
+	@$(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[train,demo,dev]' --editable ./client
 	@touch $@
 
 # Options go into ARGS: make run ARGS='--port 8001'
