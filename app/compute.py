@@ -11,8 +11,8 @@ from app import metrics
 from app.errors import Overloaded
 
 # Multiply-adds that take less than a millisecond on one core, all overhead included: 3,300 items at rank 100
-# with a cart of 5 are two million and take 0.6 to 0.9 ms. Handing such work to a thread and back costs as much
-# again, and with Python's lock it would hold the event loop up just as long.
+# with a cart of 5 are two million and take 0.6 to 0.9 ms. Handing such work to a thread and back costs as
+# much again, and with Python's lock it would hold the event loop up just as long.
 INLINE_OPERATIONS = 3_000_000
 
 Result = TypeVar("Result")
