@@ -65,8 +65,10 @@ def _alive(job_id: str, settings: Settings) -> Iterator[None]:
 
     thread = threading.Thread(target=watch, name="lease", daemon=True)
     thread.start()
-    yield
-    over.set()
+    try:
+        yield
+    finally:
+        over.set()
 
 
 class _Work:
@@ -126,8 +128,15 @@ class _Work:
         elif self._store.note(self._job_id, phase="activating"):  # from here on it cannot be cancelled
             self._models.activate(found.version)
             self._store.client.publish(CHANNEL, found.version)
-            self._store.end(self._job_id, "succeeded", activated=True)
+            self._store.end(self._job_id, "succeeded", activated=True, error=self._prune())
+
+    def _prune(self) -> str | None:
+        """Remove old versions; what is in the way of that is no failure of the job."""
+        try:
             self._models.prune(self._settings.keep_models)
+        except ModelStoreError as error:
+            return f"The model is live, but old versions stay: {error}."
+        return None
 
     def _note(self, **fields: Any) -> None:
         self._store.note(self._job_id, **fields)

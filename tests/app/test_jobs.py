@@ -10,7 +10,7 @@ from dataclasses import fields
 from pathlib import Path
 
 import pytest
-from app_process import Service, eventually
+from app_process import Service, Valkey, eventually
 from app_shop import publish
 from jobs_process import ADMIN, KEY, LONG, QUICK, Operator, Worker, write_baskets
 
@@ -220,6 +220,23 @@ def test_a_job_outlives_its_workers_as_often_as_configured(
     assert failed["error"] == "The worker died in the middle of the job."
     assert left_behind(tmp_path) == []
     assert service.client.get("/healthz").status_code == 200
+
+
+def test_with_redis_away_jobs_answer_so(
+    start: Callable[..., Service], valkey: Valkey, tmp_path: Path
+) -> None:
+    service = start(REDIS_URL=valkey.url, TRIPOD_ADMIN_KEY=KEY, TRIPOD_DATA=str(tmp_path))
+    valkey.kill()
+    for method, path in (
+        ("POST", ""),
+        ("GET", ""),
+        ("GET", "/x"),
+        ("GET", "/x/events"),
+        ("POST", "/x/cancel"),
+    ):
+        answer = service.client.request(method, f"/training-jobs{path}", headers=ADMIN)
+        assert answer.status_code == 503
+        assert answer.json()["type"] == "urn:tripod:problem:redis-away"
 
 
 def test_the_worker_says_what_it_misses(tmp_path: Path) -> None:
