@@ -63,7 +63,7 @@ def main(
     previous = Previous(before.kernel, options.kernel, old.catalogue)
     fresh = fit(everything, validation, options)
     runs = [_run("afresh", fresh, fresh)]
-    for share in (1.0, 0.5, 0.25):
+    for share in (0.5, 0.25, 0.1):
         warm = replace(options, init="previous", steps=round(steps * share))
         runs.append(_run("previous", fit(everything, validation, warm, previous=previous), fresh))
     _show(runs, baskets)

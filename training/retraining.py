@@ -32,6 +32,7 @@ class Retraining:
     items: str | None = None  # the item table
     only_listed_items: bool = False
     validation: int | None = None
+    report: bool = True
     rules: ReadingRules = field(default_factory=ReadingRules)
     options: FitOptions = field(default_factory=FitOptions)
 
@@ -87,7 +88,7 @@ def retrain(
     publication = Publication(
         result, parts, describe_items(baskets, table), baskets.fingerprint(), split="by_key"
     )
-    version = publish(store, publication)
+    version = publish(store, publication, report=order.report)
 
     announce("comparing")
     verdict = None

@@ -50,6 +50,10 @@ class FitOptions(BaseModel):
     only_listed_items: bool = Field(
         default=False, description="Drop items that the item table does not list."
     )
+    report: bool = Field(
+        default=True,
+        description="Measure the model beside the baselines; `report.html` goes with the version.",
+    )
     format: Literal["lines", "csv", "parquet", "jsonl"] | None = None
     columns: dict[Literal["basket_id", "item_id", "timestamp", "quantity"], _Name] | None = Field(
         default=None,

@@ -26,7 +26,7 @@ OPTIONS = {"rank": 8, "skew_rank": 12, "steps": 150, "batch_size": 200, "learnin
 
 def first_model(store: Path, data: Path) -> str:
     models = ModelStore(store)
-    order = Retraining(data=str(data), options=FitOptions(**OPTIONS))
+    order = Retraining(data=str(data), options=FitOptions(**OPTIONS), report=False)
     version = retrain(models, order, tolerance=1, callback=lambda _: None, announce=lambda _: None).version
     models.activate(version)
     return version
@@ -102,7 +102,7 @@ def test_checked_out_carts_teach_the_service_and_the_way_back_is_one_call(
     with Worker(tmp_path / "store", data) as worker:
         assert set(check_out_carts(shop)) == {200}
         with load(str(shop.base_url)) as (statuses, versions):
-            job_id = operator.start(options=OPTIONS | {"init": "previous"})["job_id"]
+            job_id = operator.start(options=OPTIONS | {"init": "previous", "report": False})["job_id"]
             events = [job for _, job in operator.follow(job_id)]
             job = events[-1]
             assert job["state"] == "succeeded", f"{job} {worker.log_path.read_text()}"
