@@ -16,7 +16,7 @@ from app import metrics
 from app.errors import RedisAway
 from app.logs import get_logger
 
-_TIMEOUT_SECONDS = 0.5
+_TIMEOUT_SECONDS = 0.8
 _CONNECTIONS = 32
 _CONNECT_SECONDS = 5.0
 _LATE_SECONDS = 0.02  # a timer that is later than this tells of a busy event loop

