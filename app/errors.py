@@ -8,6 +8,7 @@ Problem
 │   ├── ItemNotInCart           the cart has no such line
 │   ├── ItemNotFound            the model does not know the item
 │   ├── ModelNotFound           the store has no such version
+│   ├── ReportNotFound          the version came without a report
 │   └── JobNotFound             no such training job, or it is too long ago
 ├── MethodNotAllowed       405
 ├── Conflict               409
@@ -101,6 +102,12 @@ class ModelNotFound(NotFound):
     """The store has no such version."""
 
     slug, title = "model-not-found", "There is no such model version"
+
+
+class ReportNotFound(NotFound):
+    """The version came without a report."""
+
+    slug, title = "report-not-found", "This model version has no report"
 
 
 class JobNotFound(NotFound):

@@ -35,9 +35,10 @@ from app.recommend.routes import router as recommendations
 from app.recommend.service import Recommender
 from app.redis_link import RedisLink
 from app.settings import Settings, SettingsError, load_settings
+from app.web.routes import router as web
 from model_store import ModelStore
 
-ROUTERS = (recommendations, carts, bundles, items, models, jobs, health)
+ROUTERS = (recommendations, carts, bundles, items, models, jobs, health, web)
 
 
 def create_app(settings: Settings | None = None) -> FastAPI:

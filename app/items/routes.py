@@ -6,18 +6,26 @@ from fastapi import APIRouter, Request
 
 from app.dependencies import AdminOnly, ItemIdPath, ServicesDep, services_of
 from app.errors import Forbidden, ItemNotFound, ModelMissing, Overloaded, RedisAway
-from app.items.schemas import ItemAnswer, ItemPatch, ItemsAnswer, ItemSearch, RelatedAnswer, RelatedQuery
+from app.items.schemas import (
+    CategoriesAnswer,
+    ItemAnswer,
+    ItemPatch,
+    ItemsAnswer,
+    ItemSearch,
+    RelatedAnswer,
+    RelatedQuery,
+)
 from app.problems import COMMON, declare
 from app.queries import documented, query_of
 
-router = APIRouter(prefix="/items", tags=["items"], responses=COMMON)
+router = APIRouter(tags=["items"], responses=COMMON)
 
 _read_search = query_of(ItemSearch)
 _read_related = query_of(RelatedQuery)
 
 
 @router.get(
-    "",
+    "/items",
     summary="Search items",
     responses=declare(ModelMissing, Overloaded),
     openapi_extra=documented(ItemSearch),
@@ -27,9 +35,15 @@ async def search_items(request: Request) -> ItemsAnswer:
     return await services_of(request).items.search(_read_search(request))
 
 
-# Before `/{item_id}`, whose path takes any characters: an item's id may contain slashes.
+@router.get("/categories", summary="List categories", responses=declare(ModelMissing))
+async def list_categories(services: ServicesDep) -> CategoriesAnswer:
+    """All categories of the catalogue; those of popular items come first."""
+    return services.items.categories()
+
+
+# Before `/items/{item_id}`, whose path takes any characters: an item's id may contain slashes.
 @router.get(
-    "/{item_id:path}/related",
+    "/items/{item_id:path}/related",
     summary="Related items",
     responses=declare(ItemNotFound, ModelMissing, Overloaded),
     openapi_extra=documented(RelatedQuery),
@@ -40,14 +54,14 @@ async def related_items(request: Request, item_id: ItemIdPath) -> RelatedAnswer:
     return await services_of(request).items.related(item_id, query.relation, query.k)
 
 
-@router.get("/{item_id:path}", summary="Read an item", responses=declare(ItemNotFound, ModelMissing))
+@router.get("/items/{item_id:path}", summary="Read an item", responses=declare(ItemNotFound, ModelMissing))
 async def get_item(services: ServicesDep, item_id: ItemIdPath) -> ItemAnswer:
     """One item as it counts now."""
     return services.items.get(item_id)
 
 
 @router.patch(
-    "/{item_id:path}",
+    "/items/{item_id:path}",
     summary="Change an item",
     dependencies=[AdminOnly],
     responses=declare(Forbidden, ItemNotFound, ModelMissing, RedisAway),

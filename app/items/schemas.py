@@ -62,6 +62,20 @@ class ItemsAnswer(BaseModel):
     next_cursor: str | None = Field(description="Ask with it for the next page; null on the last one.")
 
 
+class CategoryEntry(BaseModel):
+    """A category and how many items it has."""
+
+    category: Category
+    items: int = Field(examples=[120])
+
+
+class CategoriesAnswer(BaseModel):
+    """All categories of the catalogue; those of popular items come first."""
+
+    model_version: str
+    categories: list[CategoryEntry]
+
+
 class RelatedItem(BaseModel):
     """An item and how it relates to the one in question."""
 

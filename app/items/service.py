@@ -15,7 +15,15 @@ import numpy as np
 from app.compute import Compute
 from app.errors import Invalid, ItemNotFound, ModelMissing, RedisAway
 from app.items.catalogue import Catalogue
-from app.items.schemas import ItemAnswer, ItemsAnswer, ItemSearch, RelatedAnswer, RelatedItem
+from app.items.schemas import (
+    CategoriesAnswer,
+    CategoryEntry,
+    ItemAnswer,
+    ItemsAnswer,
+    ItemSearch,
+    RelatedAnswer,
+    RelatedItem,
+)
 from app.items.store import Override, OverrideStore
 from app.models.loaded import LoadedModel
 from ndpp import condition
@@ -94,6 +102,12 @@ class ItemService:
         """One item."""
         catalogue = self._catalogues.current()
         return ItemAnswer.of(catalogue, _row(catalogue, item_id))
+
+    def categories(self) -> CategoriesAnswer:
+        """All categories, in the order of their most popular items."""
+        model = self._catalogues.current().model
+        entries = [CategoryEntry(category=name, items=len(rows)) for name, rows in model.categories.items()]
+        return CategoriesAnswer(model_version=model.version, categories=entries)
 
     async def search(self, search: ItemSearch) -> ItemsAnswer:
         """A page of the items that match."""

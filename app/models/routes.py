@@ -2,13 +2,24 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
+import re
 from typing import Annotated
 
-from fastapi import APIRouter, Path
+from fastapi import APIRouter, Path, Response
 
 from app.dependencies import AdminKey, ServicesDep
-from app.errors import Forbidden, ModelActive, ModelDamaged, ModelMissing, ModelNotFound, Unavailable
-from app.models.schemas import Activation, ModelInUse, ModelsAnswer
+from app.errors import (
+    Forbidden,
+    ModelActive,
+    ModelDamaged,
+    ModelMissing,
+    ModelNotFound,
+    ReportNotFound,
+    Unavailable,
+)
+from app.models.schemas import Activation, ModelInUse, ModelsAnswer, ReportName
 from app.problems import COMMON, declare
 
 router = APIRouter(prefix="/models", tags=["models"], responses=COMMON)
@@ -27,6 +38,38 @@ async def active_model(services: ServicesDep) -> ModelInUse:
 
 
 VersionPath = Annotated[str, Path(description="The version of a model.", min_length=1, max_length=64)]
+
+
+_REPORT_FORMS = {
+    "text/html": {"schema": {"type": "string"}},
+    "application/json": {"schema": {"type": "object"}},
+}
+
+
+@router.get(
+    "/{version}/{report}",
+    summary="The report of a model",
+    response_class=Response,
+    responses={
+        200: {"description": "The report", "content": _REPORT_FORMS},
+        **declare(ModelNotFound, ReportNotFound, ModelDamaged, Unavailable),
+    },
+)
+async def model_report(services: ServicesDep, version: VersionPath, report: ReportName) -> Response:
+    """How good the version was when it was trained, beside the baselines: for people or for programs."""
+    content = await services.models.report(version, report)
+    if report == "report.json":
+        return Response(content, media_type="application/json")
+    return Response(content, media_type="text/html", headers=_page_headers(content))
+
+
+def _page_headers(page: bytes) -> dict[str, str]:
+    """Nothing but the page's own style sheet may act on it."""
+    styles = re.findall(rb"<style>(.*?)</style>", page, re.DOTALL)
+    hashes = [f"'sha256-{base64.b64encode(hashlib.sha256(style).digest()).decode()}'" for style in styles]
+    allowed = " ".join(hashes) or "'none'"
+    policy = f"default-src 'none'; style-src {allowed}; frame-ancestors 'none'"
+    return {"Content-Security-Policy": policy, "X-Content-Type-Options": "nosniff"}
 
 
 @router.post(

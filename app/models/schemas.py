@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Literal
+from typing import Literal, get_args
 
 from pydantic import BaseModel, Field, JsonValue
 
 from app.models.loaded import LoadedModel
+from model_store import Manifest
 
+ReportName = Literal["report.html", "report.json"]
 ModelStatus = Literal["in_use", "loading", "refused", "stored"]
+
+
+def has_report(manifest: Manifest) -> bool:
+    """Whether the version came with both forms of its report."""
+    return {*get_args(ReportName)} <= {*manifest.files}
 
 
 class ModelEntry(BaseModel):
@@ -22,6 +29,7 @@ class ModelEntry(BaseModel):
     )
     created_at: datetime | None
     refused_because: str | None
+    has_report: bool = Field(description="Whether `GET /models/{version}/report.html` shows one.")
 
 
 class ModelsAnswer(BaseModel):
@@ -49,6 +57,7 @@ class ModelInUse(BaseModel):
     rank: int = Field(description="R, the number of columns of F.", examples=[100])
     knobs: ServingKnobs
     metrics: dict[str, JsonValue] = Field(description="The evaluation that came with the model.")
+    has_report: bool = Field(description="Whether `GET /models/{version}/report.html` shows more of it.")
 
     @classmethod
     def of(cls, model: LoadedModel) -> ModelInUse:
@@ -66,6 +75,7 @@ class ModelInUse(BaseModel):
                 popularity=model.knobs.popularity,
             ),
             metrics=manifest.metrics,
+            has_report=has_report(manifest),
         )
 
 

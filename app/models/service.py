@@ -7,18 +7,27 @@ from dataclasses import dataclass
 from time import monotonic
 
 from app import metrics
-from app.errors import ModelActive, ModelDamaged, ModelNotFound, Problem, Unavailable
+from app.errors import ModelActive, ModelDamaged, ModelNotFound, Problem, ReportNotFound, Unavailable
 from app.items.service import Catalogues
 from app.logs import get_logger
 from app.models.activation import ActivationNews
 from app.models.loaded import LoadedModel
-from app.models.schemas import Activation, ModelEntry, ModelInUse, ModelsAnswer, ModelStatus
+from app.models.schemas import (
+    Activation,
+    ModelEntry,
+    ModelInUse,
+    ModelsAnswer,
+    ModelStatus,
+    ReportName,
+    has_report,
+)
 from model_store import (
     ActiveVersionError,
     BadRequestError,
     DamagedModelError,
     ModelStore,
     ModelStoreError,
+    UnknownFileError,
 )
 
 _RETRY_SECONDS = 30.0
@@ -123,8 +132,8 @@ class Models:
         if (refusal := self.refusal) is not None:
             refused[refusal.version] = refusal.reason
         active = next((info.version for info in sound if info.active), None)
-        created = {info.version: info.manifest.created for info in sound}
-        names = sorted({*created, *refused}, reverse=True)
+        manifests = {info.version: info.manifest for info in sound}
+        names = sorted({*manifests, *refused}, reverse=True)
         entries = []
         for name in names:
             if in_use is not None and name == in_use.version:
@@ -133,12 +142,14 @@ class Models:
                 status = "refused"
             else:
                 status = "loading" if name == active else "stored"
+            manifest = manifests.get(name)
             entries.append(
                 ModelEntry(
                     version=name,
                     status=status,
-                    created_at=created.get(name),
+                    created_at=manifest.created if manifest else None,
                     refused_because=refused.get(name),
+                    has_report=manifest is not None and has_report(manifest),
                 )
             )
         return ModelsAnswer(in_use=in_use.version if in_use else None, models=entries)
@@ -146,6 +157,15 @@ class Models:
     def in_use(self) -> ModelInUse:
         """The model in use."""
         return ModelInUse.of(self._catalogues.current().model)
+
+    async def report(self, version: str, name: ReportName) -> bytes:
+        """The report that came with a version, checked against its manifest."""
+        try:
+            return await asyncio.to_thread(lambda: self._store.open(version, verify=False).read_file(name))
+        except UnknownFileError as error:
+            raise ReportNotFound(f"Model {version} came without a report.") from error
+        except ModelStoreError as error:
+            raise _problem(error) from error
 
     async def activate(self, version: str) -> Activation:
         """Make a version the active one, also an older one; all processes take it up at once."""

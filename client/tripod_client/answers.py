@@ -159,6 +159,20 @@ class ItemsAnswer(TypedDict):
     next_cursor: str | None
 
 
+class CategoryEntry(TypedDict):
+    """A category and how many items it has."""
+
+    category: str
+    items: int
+
+
+class CategoriesAnswer(TypedDict):
+    """All categories of the catalogue."""
+
+    model_version: str
+    categories: list[CategoryEntry]
+
+
 class RelatedItem(TypedDict):
     """An item and how it relates to the one in question."""
 
@@ -186,6 +200,7 @@ class ModelEntry(TypedDict):
     status: Literal["in_use", "loading", "refused", "stored"]
     created_at: str | None
     refused_because: str | None
+    has_report: bool
 
 
 class ModelsAnswer(TypedDict):
@@ -213,6 +228,7 @@ class ModelInUse(TypedDict):
     rank: int
     knobs: ServingKnobs
     metrics: dict[str, Any]
+    has_report: bool
 
 
 class Activation(TypedDict):

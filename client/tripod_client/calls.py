@@ -89,6 +89,7 @@ class FitOptions(TypedDict, total=False):
     max_basket_size: int
     min_item_count: int
     only_listed_items: bool
+    report: bool
     format: Literal["lines", "csv", "parquet", "jsonl"]
     columns: Mapping[str, str]
 
@@ -201,6 +202,11 @@ def search_items(
     return Call("GET", "/items", {name: value for name, value in query.items() if value is not None})
 
 
+def list_categories() -> Call[answers.CategoriesAnswer]:
+    """All categories of the catalogue, with the number of their items."""
+    return Call("GET", "/categories")
+
+
 def get_item(item_id: str) -> Call[answers.ItemAnswer]:
     """One item as it counts now."""
     return Call("GET", _path("items", item_id))
@@ -226,6 +232,11 @@ def list_models() -> Call[answers.ModelsAnswer]:
 def active_model() -> Call[answers.ModelInUse]:
     """The model that answers at the moment."""
     return Call("GET", "/models/active")
+
+
+def model_report(version: str) -> Call[dict[str, Any]]:
+    """How good a version was when it was trained, beside the baselines."""
+    return Call("GET", _path("models", version, "report.json"))
 
 
 def activate_model(version: str) -> Call[answers.Activation]:

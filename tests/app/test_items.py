@@ -89,6 +89,15 @@ def test_what_the_shop_says_counts_at_once(service: Service) -> None:
     assert recommended(shop) == before
 
 
+def test_categories_count_their_items(shop: httpx.Client) -> None:
+    answer = shop.get("/categories").json()
+    assert answer["categories"] == [
+        {"category": "Photo", "items": 30},
+        {"category": "Accessories", "items": 30},
+    ]
+    assert answer["model_version"] == shop.get("/items").json()["model_version"]
+
+
 @pytest.mark.parametrize("patch", [{}, {"boost": -1}, {"boost": False}, {"price": "cheap"}, {"stock": 3}])
 def test_a_bad_change_changes_nothing(shop: httpx.Client, patch: dict[str, Any]) -> None:
     before = shop.get("/items/film-4").json()

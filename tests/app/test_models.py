@@ -1,12 +1,17 @@
 from __future__ import annotations
 
+import base64
+import hashlib
 import threading
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import httpx
 from app_process import Service, eventually
-from app_shop import publish
+from app_shop import draft, publish
+
+from model_store import ModelStore
 
 
 def version_in_use(service: Service) -> str | None:
@@ -101,3 +106,27 @@ def test_a_broken_version_is_refused_and_the_old_one_goes_on(
     newest = publish(store)
     eventually(lambda: version_in_use(service) == newest, "the repaired store was not followed")
     assert service.client.get("/readyz").json()["refused_version"] is None
+
+
+def test_a_version_shows_the_report_it_came_with(start: Callable[..., Service], tmp_path: Path) -> None:
+    models = ModelStore(tmp_path / "store")
+    page = b"<!doctype html><style>p { color: red }</style><script>alert(1)</script><p>good</p>"
+    reported = models.publish(replace(draft(), files={"report.html": page, "report.json": b'{"models": {}}'}))
+    plain = publish(tmp_path / "store")
+    client = start().ready().client
+    has_report = {entry["version"]: entry["has_report"] for entry in client.get("/models").json()["models"]}
+    assert has_report == {reported: True, plain: False}
+    assert client.get("/models/active").json()["has_report"] is False
+
+    shown = client.get(f"/models/{reported}/report.html")
+    assert (shown.content, shown.headers["content-type"]) == (page, "text/html; charset=utf-8")
+    style = base64.b64encode(hashlib.sha256(b"p { color: red }").digest()).decode()
+    assert shown.headers["content-security-policy"] == (
+        f"default-src 'none'; style-src 'sha256-{style}'; frame-ancestors 'none'"
+    )
+    assert client.get(f"/models/{reported}/report.json").json() == {"models": {}}
+    missing = client.get(f"/models/{plain}/report.json")
+    assert (missing.status_code, missing.json()["type"]) == (404, "urn:tripod:problem:report-not-found")
+    for unknown in ("20260101-000000-abcdef", "..", "nothing"):
+        assert client.get(f"/models/{unknown}/report.html").status_code == 404
+    assert client.get(f"/models/{reported}/manifest.json").status_code == 422

@@ -1,0 +1,1 @@
+"""The storefront and the dashboard."""

@@ -1,0 +1,77 @@
+"""The two pages and the files they are made of. The browser gets everything else from the public API."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from pathlib import Path
+
+from fastapi import APIRouter, Request, Response
+
+from app.errors import NotFound
+
+_FOLDER = Path(__file__).parent / "static"
+_MEDIA_TYPES = {
+    ".html": "text/html",
+    ".css": "text/css",
+    ".js": "text/javascript",
+    ".svg": "image/svg+xml",
+}
+_HEADERS = {
+    "Content-Security-Policy": "default-src 'self'; object-src 'none'; base-uri 'none'; form-action 'none'; "
+    "frame-ancestors 'none'",
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    # Ask each time: an answer of 304 is cheap, and a page must not meet the modules of another release.
+    "Cache-Control": "no-cache",
+}
+
+
+@dataclass(frozen=True)
+class _StaticFile:
+    """A file as it is sent."""
+
+    content: bytes
+    media_type: str
+    etag: str
+
+    @classmethod
+    def read(cls, path: Path) -> _StaticFile:
+        content = path.read_bytes()
+        return cls(content, _MEDIA_TYPES[path.suffix], f'"{hashlib.sha256(content).hexdigest()[:32]}"')
+
+    def answer(self, request: Request) -> Response:
+        headers = {**_HEADERS, "ETag": self.etag}
+        if self.etag in request.headers.get("If-None-Match", ""):
+            return Response(status_code=304, headers=headers)
+        return Response(self.content, media_type=self.media_type, headers=headers)
+
+
+# Read once: a request can then never name a file outside of the folder.
+_FILES = {
+    path.relative_to(_FOLDER).as_posix(): _StaticFile.read(path)
+    for path in _FOLDER.rglob("*")
+    if path.is_file()
+}
+
+router = APIRouter(include_in_schema=False)
+
+
+@router.get("/")
+async def storefront(request: Request) -> Response:
+    """Fill a cart and see what the model says."""
+    return _FILES["shop.html"].answer(request)
+
+
+@router.get("/dashboard")
+async def dashboard(request: Request) -> Response:
+    """Health, traffic, models and training."""
+    return _FILES["dashboard.html"].answer(request)
+
+
+@router.get("/static/{path:path}")
+async def static_file(request: Request, path: str) -> Response:
+    """A style sheet, a module or a picture."""
+    if path not in _FILES:
+        raise NotFound("There is no such file: the pages are at / and /dashboard.")
+    return _FILES[path].answer(request)

@@ -1,0 +1,87 @@
+/** The item explorer: pick an item, see what goes with it and what replaces it. */
+
+import { ask, itemPath } from "../api.js";
+import { announce, byId, h } from "../dom.js";
+import { nameOf, plural } from "../format.js";
+import { Latest } from "../latest.js";
+import { Panel, note } from "../panel.js";
+import { relationGraph } from "./graph.js";
+
+const COUNT = 6;
+const MATCHES = 12;
+const CHANCE = 0.05; // a lift this near to 1 says nothing
+
+/** Searches /items and draws both lists of /items/{id}/related. */
+export class Explorer {
+  constructor() {
+    this.panel = new Panel(byId("explorer"), { delay: 0, lines: 4 });
+    this.latest = new Latest(180);
+    this.input = /** @type {HTMLInputElement} */ (h("input", { id: "explore", type: "search", list: "matches", placeholder: "Search an item", autocomplete: "off", maxlength: 100 }));
+    this.matches = h("datalist", { id: "matches" });
+    this.title = h("p", { class: "soft" });
+    this.panel.root.prepend(h("div", { class: "picker" }, h("div", {}, h("label", { class: "hidden", for: "explore" }, "Item"), this.input, this.matches), this.title));
+    this.input.addEventListener("input", () => this.suggest());
+    this.input.addEventListener("change", () => this.choose());
+    /** @type {{ item_id: string, name: string | null }[]} */
+    this.found = [];
+  }
+
+  recover() {
+    this.panel.recover();
+  }
+
+  /** The chosen item as the present model knows it; at first, or if it does not, its most popular one. */
+  async refresh() {
+    const [same, popular] = await Promise.all([this.itemId, ""].map((q) => ask({ path: "/items", query: { q, limit: MATCHES } }))).catch(() => []);
+    const item = same?.items.find(({ item_id: id }) => id === this.itemId) ?? popular?.items[0];
+    if (item) this.explore(item.item_id);
+  }
+
+  /** The item that is typed out, or named by a suggestion. */
+  named() {
+    const text = this.input.value.trim();
+    return this.found.find((item) => nameOf(item) === text || item.item_id === text);
+  }
+
+  async suggest() {
+    const named = this.named();
+    if (named) {
+      this.explore(named.item_id);
+      return;
+    }
+    const query = { q: this.input.value.trim(), limit: MATCHES };
+    const page = await this.latest.run((signal) => ask({ path: "/items", query, signal })).catch(() => null);
+    if (!page) return;
+    this.found = page.items;
+    this.matches.replaceChildren(...this.found.map((item) => h("option", { value: nameOf(item) })));
+  }
+
+  /** Enter takes the best match. */
+  choose() {
+    const item = this.named() ?? this.found[0];
+    if (item && this.input.value.trim()) this.explore(item.item_id);
+  }
+
+  /** @param {string} itemId */
+  explore(itemId) {
+    this.itemId = itemId;
+    const path = `${itemPath(itemId)}/related`;
+    const [withIt, instead] = ["complement", "substitute"].map((relation) => ({ path, query: { relation, k: COUNT } }));
+    this.panel.showRequest(withIt, instead);
+    this.panel.load(
+      (signal) => Promise.all([ask({ path: itemPath(itemId), signal }), ask({ ...withIt, signal }), ask({ ...instead, signal })]),
+      ([item, complements, substitutes]) => this.show(item, complements.items, substitutes.items));
+  }
+
+  /** @param {any} item @param {any[]} complements @param {any[]} substitutes */
+  show(item, complements, substitutes) {
+    const withIt = complements.filter((other) => other.lift > 1 + CHANCE);
+    const instead = substitutes.filter((other) => other.lift < 1 - CHANCE);
+    const words = `${nameOf(item)}: ${plural(withIt.length, "complement")}, ${plural(instead.length, "substitute")}.`;
+    this.title.textContent = `${words} A number is the lift: how much more often two are together than by chance.`;
+    this.panel.show(withIt.length + instead.length
+      ? h("div", { class: "scroll" }, relationGraph(item, instead, withIt, (itemId) => this.explore(itemId)))
+      : note("The baskets tie this item to no other."));
+    announce(words);
+  }
+}

@@ -1,0 +1,58 @@
+/** The model in use: what it is, and how it does against simple baselines. */
+
+import { ask } from "../api.js";
+import { barChart } from "../charts.js";
+import { byId, h } from "../dom.js";
+import { count, date, figure } from "../format.js";
+import { Panel, note } from "../panel.js";
+
+const METRIC = "hit@10";
+const METRICS = { validation_log_likelihood: "Validation", test_log_likelihood: "Test" };
+const NAMES = { tripod: "Tripod", popularity: "Popularity", item_knn: "Item-KNN", confidence: "Confidence", ease: "EASE-R", als: "ALS" };
+
+/** Shows GET /models/active and the version's report. */
+export class ModelPanel {
+  constructor() {
+    this.panel = new Panel(byId("model"), { delay: 0, lines: 4 });
+  }
+
+  recover() {
+    this.panel.recover();
+  }
+
+  refresh() {
+    this.panel.load(async (signal) => {
+      const model = await ask({ path: "/models/active", signal });
+      const report = { path: `/models/${model.version}/report.json` };
+      this.panel.showRequest({ path: "/models/active" }, ...(model.has_report ? [report] : []));
+      return { model, report: model.has_report ? await ask({ ...report, signal }) : null };
+    }, ({ model, report }) => this.show(model, report));
+  }
+
+  /** @param {any} model @param {any} report null if the version has none */
+  show(model, report) {
+    const { knobs } = model;
+    const facts = [
+      ["Version", model.version],
+      ["Trained", date(model.created_at)],
+      ["Kernel", `${model.kind}, rank ${model.rank}`],
+      ["Items", count(model.items)],
+      ["Knobs", `β ${figure(knobs.relevance)}, γ ${figure(knobs.popularity)}, ω ${figure(knobs.decoupling)}`],
+      ...Object.entries(model.metrics).filter(([, value]) => typeof value === "number").map(([name, value]) => [METRICS[name] ?? name, `${figure(value)}${name in METRICS ? " log-likelihood a basket" : ""}`]),
+    ];
+    this.panel.show(h("div", { class: "model" },
+      h("dl", { class: "facts" }, facts.flatMap(([name, value]) => [h("dt", {}, name), h("dd", {}, value)])),
+      report ? comparison(report) : note("This version came without a report, so there is nothing to compare it with. ", h("code", {}, "python -m training evaluate"), " makes one.")));
+  }
+}
+
+/** @param {any} report */
+function comparison(report) {
+  const bars = Object.entries(report.models)
+    .filter(([, figures]) => typeof figures[METRIC] === "number")
+    .map(([name, figures]) => ({ name: NAMES[name] ?? name, value: figures[METRIC], interval: figures.intervals?.[METRIC], ours: name === "tripod" }));
+  const queries = report.models.tripod?.queries;
+  return h("figure", {},
+    barChart({ label: bars.map((bar) => `${bar.name} ${figure(bar.value)}`).join(", "), x: `${METRIC}, percent`, bars }),
+    h("figcaption", { class: "soft small" }, `How often the held-out item is among the first ten${queries ? `, ${count(queries)} baskets` : ""}; whiskers are 95 % intervals.`));
+}

@@ -1,0 +1,57 @@
+/** The form that orders a training job. */
+
+import { announce, byId, h } from "../dom.js";
+import { Panel } from "../panel.js";
+import { askAsAdmin } from "./admin.js";
+
+/** Sends POST /training-jobs. */
+export class RetrainForm {
+  /** @param {(job: any) => void} begun */
+  constructor(begun) {
+    this.begun = begun;
+    this.message = h("div", {});
+    this.form = /** @type {HTMLFormElement} */ (h("form", { class: "fields" },
+      h("label", {}, "Start from", h("select", { name: "init" }, h("option", { value: "scaled" }, "scratch"), h("option", { value: "previous" }, "the active model"))),
+      h("label", {}, "Go live", h("select", { name: "activate" },
+        h("option", { value: "auto" }, "if not worse"), h("option", { value: "always" }, "always"), h("option", { value: "never" }, "by hand"))),
+      h("label", {}, "Steps", h("input", { type: "number", name: "steps", min: 1, max: 10000000, placeholder: "default" })),
+      h("label", {}, "Seed", h("input", { type: "number", name: "seed", min: 0, max: 2147483647, placeholder: "0" })),
+      h("label", {}, "Rank", h("input", { type: "number", name: "rank", min: 1, max: 10000, placeholder: "from the data" })),
+      h("label", {}, "Skew rank", h("input", { type: "number", name: "skew_rank", min: 2, max: 10000, step: 2, placeholder: "from the data" })),
+      h("label", { class: "check all" }, h("input", { type: "checkbox", name: "purchases", checked: true }), "Learn from checked-out carts as well"),
+      h("button", { type: "submit", class: "primary all" }, "Retrain"),
+      this.message));
+    byId("retrain").append(this.form);
+    this.panel = new Panel(byId("retrain"), { lines: 0 });
+    this.form.addEventListener("input", () => this.panel.showRequest({ ...this.call(), adminKey: "" }));
+    this.form.addEventListener("submit", (event) => {
+      event.preventDefault();
+      this.send();
+    });
+    this.panel.showRequest({ ...this.call(), adminKey: "" });
+  }
+
+  /** @returns {import("../api.js").Call} */
+  call() {
+    const fields = new FormData(this.form);
+    const numbers = ["steps", "seed", "rank", "skew_rank"]
+      .filter((name) => fields.get(name))
+      .map((name) => [name, Number(fields.get(name))]);
+    const options = { init: fields.get("init"), ...Object.fromEntries(numbers) };
+    return { method: "POST", path: "/training-jobs", body: { activate: fields.get("activate"), purchases: fields.has("purchases"), options } };
+  }
+
+  async send() {
+    try {
+      const job = await askAsAdmin(this.call());
+      if (job === undefined) return;
+      this.message.replaceChildren();
+      announce("The training job is in the queue.");
+      this.begun(job);
+    } catch (error) {
+      const { message } = /** @type {Error} */ (error);
+      this.message.replaceChildren(h("p", { class: "note bad all" }, message));
+      announce(message);
+    }
+  }
+}

@@ -1,0 +1,57 @@
+/** Numbers and names as a person reads them. */
+
+const PRICE = new Intl.NumberFormat("en", { style: "currency", currency: "USD" });
+const COUNT = new Intl.NumberFormat("en");
+const DATE = new Intl.DateTimeFormat("en", { dateStyle: "medium", timeStyle: "short" });
+
+/** @param {number | null} value */
+export const price = (value) => (value === null ? "no price" : PRICE.format(value));
+
+/** @param {number} value */
+export const count = (value) => COUNT.format(value);
+
+/** @param {string | null} value */
+export const date = (value) => (value === null ? "unknown" : DATE.format(new Date(value)));
+
+/**
+ * A share of one in percent, small ones with a decimal.
+ * @param {number} share
+ */
+export function percent(share) {
+  const value = share * 100;
+  if (value > 0 && value < 0.1) return "< 0.1 %";
+  return `${value < 10 ? value.toFixed(1) : value.toFixed(0)} %`;
+}
+
+/**
+ * A number with as many decimals as its size deserves.
+ * @param {number} value
+ */
+export function figure(value) {
+  const size = Math.abs(value);
+  if (size !== 0 && size < 0.001) return value.toExponential(1);
+  return String(Number(value.toPrecision(size >= 1000 ? 4 : 3)));
+}
+
+/**
+ * Milliseconds or seconds, whichever is shorter to read.
+ * @param {number} seconds
+ */
+export function duration(seconds) {
+  if (seconds < 1) return `${figure(seconds * 1000)} ms`;
+  if (seconds < 90) return `${figure(seconds)} s`;
+  return seconds < 5400 ? `${Math.round(seconds / 60)} min` : `${figure(seconds / 3600)} h`;
+}
+
+/**
+ * What a person calls an item.
+ * @param {{ item_id: string, name?: string | null }} item
+ */
+export const nameOf = (item) => item.name || item.item_id;
+
+/**
+ * @param {number} number
+ * @param {string} one
+ * @param {string} [many]
+ */
+export const plural = (number, one, many = `${one}s`) => `${count(number)} ${number === 1 ? one : many}`;

@@ -1,0 +1,29 @@
+/** Small drawings of one share of a whole. */
+
+import { s } from "./dom.js";
+
+/**
+ * A bar; what it says stands beside it as text.
+ * @param {number} share
+ */
+export function probabilityBar(share) {
+  const width = Math.max(1, share * 100);
+  return s("svg", { class: "bar", viewBox: "0 0 100 6", preserveAspectRatio: "none", "aria-hidden": "true" },
+    s("rect", { class: "track", width: 100, height: 6, rx: 3 }),
+    s("rect", { class: "fill", width, height: 6, rx: 3 }));
+}
+
+/**
+ * A ring with words inside.
+ * @param {number} share
+ * @param {string} words
+ * @param {string} below
+ */
+export function ring(share, words, below) {
+  const around = 2 * Math.PI * 45;
+  return s("svg", { viewBox: "0 0 110 110", role: "img", "aria-label": `${words} ${below}` },
+    s("circle", { class: "track", cx: 55, cy: 55, r: 45 }),
+    s("circle", { class: "fill", cx: 55, cy: 55, r: 45, "stroke-dasharray": `${share * around} ${around}`, transform: "rotate(-90 55 55)" }),
+    s("text", { x: 55, y: 58 }, words),
+    s("text", { x: 55, y: 74, class: "soft" }, below));
+}

@@ -1,0 +1,37 @@
+/** A list that moves from one order to the next, unless the reader prefers stillness. */
+
+const STILL = matchMedia("(prefers-reduced-motion: reduce)");
+const MOVE = { duration: 320, easing: "cubic-bezier(0.2, 0.7, 0.2, 1)" };
+
+/**
+ * Show these elements in this order; each slides from where its key was before.
+ * @param {HTMLElement} list
+ * @param {[string, HTMLElement][]} entries
+ */
+export function movingTo(list, entries) {
+  const before = new Map();
+  for (const child of /** @type {Iterable<HTMLElement>} */ (list.children)) {
+    before.set(child.dataset.key, child.getBoundingClientRect().top);
+  }
+  const focused = /** @type {HTMLElement | null} */ (document.activeElement?.closest("[data-key]") ?? null);
+  const kept = focused && list.contains(focused) ? focused.dataset.key : undefined;
+  for (const [key, element] of entries) element.dataset.key = key;
+  list.replaceChildren(...entries.map(([, element]) => element));
+  for (const [key, element] of entries) {
+    if (key === kept) element.querySelector("button")?.focus();
+    if (!STILL.matches) slide(element, before.get(key));
+  }
+}
+
+/**
+ * @param {HTMLElement} element
+ * @param {number | undefined} top where it was; undefined if it is new
+ */
+function slide(element, top) {
+  if (top === undefined) {
+    element.animate([{ opacity: 0 }, { opacity: 1 }], MOVE);
+    return;
+  }
+  const distance = top - element.getBoundingClientRect().top;
+  if (distance) element.animate([{ transform: `translateY(${distance}px)` }, { transform: "none" }], MOVE);
+}

@@ -1,0 +1,92 @@
+"""Pictures of both pages, light and dark, of a running demo: `python -m scripts.screenshots`.
+
+They go into the README. Needs Chromium (`apt-get install chromium`).
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+from playwright.sync_api import Error, Page, expect, sync_playwright
+
+_CART = ("hot-dog-buns", "tortilla-nacho-chips", "kids-cereal")
+_FLAGS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-sync",
+]
+_SIZES = {"storefront": (1280, 1180), "dashboard": (1280, 1540)}
+
+Scheme = Literal["light", "dark"]
+
+
+def screenshots(
+    url: Annotated[str, typer.Option(help="The running service.")] = "http://127.0.0.1:8000",
+    admin_key: Annotated[str | None, typer.Option(help="Show the training jobs too.")] = None,
+    out: Annotated[Path, typer.Option(help="The folder for the pictures.")] = Path("docs/images"),
+    chromium: Annotated[Path, typer.Option(help="The browser.")] = Path("/usr/bin/chromium"),
+) -> None:
+    """Write storefront-light.png, storefront-dark.png, dashboard-light.png and dashboard-dark.png."""
+    out.mkdir(parents=True, exist_ok=True)
+    try:
+        with sync_playwright() as playwright:
+            browser = playwright.chromium.launch(executable_path=chromium, args=_FLAGS)
+            schemes: tuple[Scheme, ...] = ("light", "dark")
+            for scheme in schemes:
+                for name, (width, height) in _SIZES.items():
+                    page = browser.new_page(
+                        base_url=url,
+                        color_scheme=scheme,
+                        reduced_motion="reduce",
+                        viewport={"width": width, "height": height},
+                    )
+                    _fill_cart(page) if name == "storefront" else _fill_dashboard(page, admin_key)
+                    page.screenshot(path=out / f"{name}-{scheme}.png")
+                    page.close()
+            browser.close()
+    except (Error, AssertionError) as error:
+        typer.echo(f"The pictures could not be made: {str(error).splitlines()[0]}", err=True)
+        typer.echo(f"Is a demo running at {url} (`make run`), and is {chromium} installed?", err=True)
+        raise typer.Exit(1) from error
+
+
+def _fill_cart(page: Page) -> None:
+    page.goto("/")
+    for item_id in _CART:
+        page.get_by_label("Search the catalogue").fill(item_id)
+        expect(page.locator(".goods li")).to_have_count(1)
+        page.locator(".goods button").click()
+        expect(page.locator("#shelves .request code")).to_contain_text(item_id)
+    expect(page.locator("#cart .lines li")).to_have_count(len(_CART))
+    page.get_by_label("Search the catalogue").fill("")
+    page.get_by_text("Turn the knobs").click()
+    page.get_by_label("Decoupling").press("End")
+    expect(page.locator("#suggestions .request code")).to_contain_text("decoupling=1")
+    page.wait_for_load_state("networkidle")
+    page.get_by_label("Decoupling").blur()
+
+
+def _fill_dashboard(page: Page, admin_key: str | None) -> None:
+    page.goto("/dashboard")
+    expect(page.locator("#health .big")).to_be_visible()
+    if admin_key is not None:
+        page.locator("#admin").click()
+        page.locator("#admin-key").fill(admin_key)
+        page.keyboard.press("Enter")
+        expect(page.locator("#jobs .job, #jobs .note").first).to_be_visible()
+    page.get_by_label("Item", exact=True).fill(_CART[0])
+    expect(page.locator("#matches option").first).to_be_attached()
+    page.get_by_label("Item", exact=True).press("Enter")
+    for number in range(24):  # some traffic to draw
+        page.request.get(f"/recommend?items={_CART[number % len(_CART)]}&k={number + 1}")
+        page.wait_for_timeout(700)
+    page.get_by_label("Item", exact=True).fill("")
+    page.locator("#health .big").click()
+
+
+if __name__ == "__main__":
+    typer.run(screenshots)

@@ -1,0 +1,118 @@
+"""The dashboard, as an operator uses it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from app_process import Service
+from jobs_process import KEY, QUICK, Worker, write_baskets
+from playwright.sync_api import Page, expect
+from web_shop import HOSTILE, Visit, publish_shop
+
+pytestmark = pytest.mark.xdist_group("browser")
+
+
+def test_health_and_traffic_are_drawn_with_axes(shop: Service, visit: Visit) -> None:
+    page = visit(shop, "/dashboard")
+    expect(page.locator("#health .big")).to_have_text("Ready")
+    expect(page.locator("#rate .chart")).to_contain_text("requests a second")
+    for _ in range(5):
+        assert shop.client.get("/recommend").status_code == 200
+    expect(page.locator("#latency .chart")).to_contain_text("milliseconds")
+    expect(page.locator("#latency .chart .series")).not_to_have_count(0)
+    expect(page.locator("#routes")).to_contain_text("GET /recommend")
+    for name in ("#rate", "#latency"):
+        expect(page.locator(name)).to_contain_text("seconds from now")
+    expect(page.locator("#model")).to_contain_text("scalable, rank 45")
+    expect(page.locator("#health .request code")).to_contain_text("/readyz")
+
+
+def test_an_item_is_explored_by_mouse_and_by_keyboard(shop: Service, visit: Visit) -> None:
+    page = visit(shop, "/dashboard")
+    expect(page.locator(".graph .centre")).to_have_text("Camera 0")
+    expect(page.get_by_role("button", name=re.compile("Tripod 0 ×.*, complement"))).to_be_visible()
+    compact = page.get_by_role("button", name=re.compile("Compact 0 ×.*, substitute"))
+    dashes = [
+        page.locator(f".edge.{kind}").first.evaluate("edge => getComputedStyle(edge).strokeDasharray")
+        for kind in ("complement", "substitute")
+    ]
+    assert dashes[0] == "none" != dashes[1]
+    compact.focus()
+    page.keyboard.press("Enter")
+    expect(page.locator(".graph .centre")).to_have_text("Compact 0")
+    page.get_by_label("Item", exact=True).fill("camera-2")
+    expect(page.locator("#matches option").first).to_have_attribute("value", HOSTILE)
+    page.get_by_label("Item", exact=True).press("Enter")
+    expect(page.locator(".graph .centre")).to_contain_text("<script>")
+    assert page.evaluate("window.hacked") is None
+
+
+@pytest.fixture
+def shop_with_worker(tmp_path: Path) -> Iterator[Service]:
+    write_baskets(tmp_path / "data")
+    publish_shop(tmp_path / "store")
+    data = {"TRIPOD_DATA": str(tmp_path / "data")}
+    with (
+        Service(tmp_path / "store", TRIPOD_ADMIN_KEY=KEY, **data) as service,
+        Worker(tmp_path / "store", tmp_path / "data"),
+    ):
+        yield service.ready()
+
+
+def give_key(page: Page, key: str) -> None:
+    page.locator("#admin").click()
+    page.get_by_role("textbox", name="Key").fill(key)
+    page.keyboard.press("Enter")
+
+
+def test_a_retrain_is_followed_live_to_its_activation_and_taken_back(
+    shop_with_worker: Service, visit: Visit
+) -> None:
+    page = visit(shop_with_worker, "/dashboard", expected="403 (Forbidden)")
+    before = page.locator("#model dd").first.inner_text()
+    give_key(page, "not the key at all")
+    expect(page.locator("#jobs .note.bad, #jobs .note")).to_contain_text("admin key", ignore_case=True)
+    give_key(page, KEY)
+    expect(page.locator("#jobs")).to_contain_text("No training job yet")
+
+    for name, value in QUICK.items():
+        if name in ("rank", "skew_rank", "steps"):
+            page.locator(f"[name={name}]").fill(str(value))
+    page.get_by_label("Go live").select_option("always")
+    expect(page.locator("#retrain .request code")).to_contain_text('"X-Admin-Key: $TRIPOD_ADMIN_KEY"')
+    page.get_by_role("button", name="Retrain").click()
+    expect(page.get_by_role("progressbar")).to_be_visible()
+    expect(page.locator(".job .state")).to_have_text("succeeded", timeout=120_000)
+    expect(page.locator(".job .chart")).to_contain_text("best validation log-likelihood")
+    assert page.locator(".job .series").get_attribute("d").count("L") >= 1
+    expect(page.locator("#news")).to_contain_text("its model is live")
+
+    after = shop_with_worker.client.get("/models/active").json()["version"]
+    assert after != before
+    expect(page.locator("#health")).to_contain_text(after)
+    expect(page.locator(f"[data-version='{after}'] .state")).to_have_text("in use")
+    expect(page.locator("#model .chart")).to_contain_text("Popularity")
+    with page.context.expect_page() as opened:
+        page.get_by_role("link", name=f"Report of {after}").click()
+    expect(opened.value.locator("h1")).to_be_visible()
+
+    page.get_by_role("button", name=f"Roll back to {before}").click()
+    expect(page.locator("#health")).to_contain_text(before)
+    expect(page.locator(f"[data-version='{before}'] .state")).to_have_text("in use")
+    page.get_by_role("button", name=f"Delete {after}").click()
+    page.get_by_role("button", name=f"Really delete {after}").click()
+    expect(page.locator(f"[data-version='{after}']")).to_have_count(0)
+    assert KEY not in page.evaluate(
+        "JSON.stringify([{...localStorage}, {...sessionStorage}, document.cookie])"
+    )
+    assert KEY not in page.content()
+
+
+def test_a_phone_shows_all_of_it(shop: Service, visit: Visit) -> None:
+    page = visit(shop, "/dashboard", viewport={"width": 360, "height": 740}, has_touch=True, is_mobile=True)
+    expect(page.locator(".graph .node").first).to_be_visible()
+    expect(page.locator("#rate .chart")).to_be_visible()
+    assert page.evaluate("document.documentElement.scrollWidth") <= 360
