@@ -95,7 +95,9 @@ class Settings(BaseSettings):
         default=None, description="When to retrain: a cron expression in UTC, such as `0 4 * * *`."
     )
     retrain_after_baskets: int | None = Field(
-        default=None, ge=1, description="Retrain when this many carts were checked out since the last job."
+        default=None,
+        ge=1,
+        description="Retrain when this many carts were checked out since the last job (Redis 7 or Valkey).",
     )
     retrain_request: str = Field(
         default="{}",

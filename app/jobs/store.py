@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import secrets
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Literal
 
@@ -24,6 +25,14 @@ _INDEX, _LEASE, _WORKER = "tripod:jobs", "tripod:jobs:lease", "tripod:jobs:worke
 _SEEN = "tripod:jobs:purchases"  # how many purchases there had been when a job last looked
 
 Outcome = Literal["ok", "missing", "busy", "refused"]
+
+
+@dataclass(frozen=True, slots=True)
+class Lease:
+    """The right of one work process to do one job."""
+
+    job_id: str
+    token: str
 
 
 class JobStore:
@@ -68,23 +77,25 @@ class JobStore:
         texts: Any = self.client.mget([_job_key(job_id.decode()) for job_id in ids]) if ids else []
         return [self._settle(unpacked(text)) for text in texts if text]
 
-    def begin(self, job_id: str) -> bool:
-        """Take the lease and mark the job as running; False if it is not this one's turn."""
+    def begin(self, job_id: str) -> Lease | None:
+        """Take the lease and mark the job as running; None if it is not this one's turn."""
+        lease = Lease(job_id, f"{job_id}:{secrets.token_hex(8)}")
         fields = {"state": "running", "started_at": _now(), "error": None}
-        return self._apply(job_id, fields, ("queued",), "take")[0] == "ok"
+        taken = self._apply(job_id, fields, ("queued",), "take", token=lease.token)[0] == "ok"
+        return lease if taken else None
 
-    def renew(self, job_id: str) -> bool:
-        """Keep the lease; False if the job is not to go on."""
-        return self._apply(job_id, None, ("running",), "take")[0] == "ok"
+    def renew(self, lease: Lease) -> bool:
+        """Keep the lease; False if the job is not to go on, or not here."""
+        return self._apply(lease.job_id, None, ("running",), "take", token=lease.token)[0] == "ok"
 
-    def note(self, job_id: str, **fields: Any) -> bool:
-        """Write down how a running job is doing; False if it is not to go on."""
-        return self._apply(job_id, fields, ("running",), "need")[0] == "ok"
+    def note(self, lease: Lease, **fields: Any) -> bool:
+        """Write down how a running job is doing; False if it is not to go on, or not here."""
+        return self._apply(lease.job_id, fields, ("running",), "take", token=lease.token)[0] == "ok"
 
-    def end(self, job_id: str, state: State, **fields: Any) -> None:
+    def end(self, lease: Lease, state: State, **fields: Any) -> None:
         """The end of a running job."""
         ended = {"state": state, "phase": None, "seconds_left": None, "ended_at": _now()}
-        self._apply(job_id, ended | fields, ("running",), "any")
+        self._apply(lease.job_id, ended | fields, ("running",), "take", token=lease.token)
 
     def cancel(self, job_id: str) -> tuple[Outcome, Job | None]:
         """Cancel a job that waits or runs, unless its model is about to go live."""
@@ -131,12 +142,20 @@ class JobStore:
         job_id: str,
         fields: dict[str, Any] | None,
         states: Sequence[State],
-        lease: Literal["take", "need", "dead", "any"],
+        lease: Literal["take", "dead", "any"],
+        *,
+        token: str | None = None,
         unless: str | None = None,
     ) -> tuple[Outcome, Job | None]:
-        change: dict[str, Any] = {"from": states, "lease": lease, "milliseconds": int(LEASE_SECONDS * 1000)}
-        change |= {"fields": fields} if fields else {}
-        change |= {"unless": unless} if unless else {}
+        change = {
+            "from": states,
+            "lease": lease,
+            "milliseconds": int(LEASE_SECONDS * 1000),
+            "token": token,
+            "unless": unless,
+            "fields": fields,
+        }
+        change = {name: value for name, value in change.items() if value is not None}
         keys = [_job_key(job_id), events_key(job_id), _LEASE]
         outcome, text = self._change(keys=keys, args=[job_id, json.dumps(change)])
         return outcome.decode(), unpacked(text) if text else None
@@ -155,7 +174,7 @@ class JobStore:
         if not self.client.exists(stream):
             return 0
         found: Any = self.client.xinfo_stream(stream)
-        return int(found["entries-added"])
+        return int(found.get("entries-added", 0))  # Redis 6 does not count
 
     def first_to_claim(self, name: str, seconds: int) -> bool:
         """True for exactly one of all processes that ask with the same name."""

@@ -16,8 +16,8 @@ from redis.exceptions import RedisError
 from redis.retry import Retry
 
 from app.carts.store import PURCHASE_LOG
-from app.jobs.schemas import Job, JobRequest
-from app.jobs.store import RENEW_SECONDS, JobStore
+from app.jobs.schemas import JobRequest
+from app.jobs.store import RENEW_SECONDS, JobStore, Lease
 from app.models.activation import CHANNEL
 from app.settings import Settings, load_settings
 from model_store import ModelStore, ModelStoreError
@@ -33,20 +33,21 @@ def run(job_id: str) -> None:
     # A job of an hour must outlive a restart of Redis: each call is repeated for a minute.
     patient = Redis.from_url(settings.redis_url or "", retry=Retry(ConstantBackoff(1), 60))
     store = JobStore(patient)
-    if not store.begin(job_id):
+    lease = store.begin(job_id)
+    if lease is None:
         return  # it was cancelled meanwhile, or another one runs: the worker calls again
     job = store.get(job_id)
     assert job is not None
-    with _alive(job_id, settings):
+    with _alive(lease, settings):
         try:
-            _Work(store, settings, job).do()
+            _Work(store, settings, lease, job.request).do()
         except Exception as error:
-            store.end(job_id, "failed", error=_sentence(error))
+            store.end(lease, "failed", error=_sentence(error))
             raise
 
 
 @contextmanager
-def _alive(job_id: str, settings: Settings) -> Iterator[None]:
+def _alive(lease: Lease, settings: Settings) -> Iterator[None]:
     """Renew the job's lease; end this process at once when the job is not to go on, or the worker is gone."""
     over = threading.Event()
     worker = os.getppid()
@@ -55,7 +56,7 @@ def _alive(job_id: str, settings: Settings) -> Iterator[None]:
         store = JobStore(Redis.from_url(settings.redis_url or "", socket_timeout=2, socket_connect_timeout=2))
         while not over.wait(RENEW_SECONDS):
             try:
-                goes_on = store.renew(job_id)
+                goes_on = store.renew(lease)
             except RedisError:
                 continue  # the lease outlasts a short absence
             if over.is_set():
@@ -74,11 +75,11 @@ def _alive(job_id: str, settings: Settings) -> Iterator[None]:
 class _Work:
     """One job."""
 
-    def __init__(self, store: JobStore, settings: Settings, job: Job) -> None:
+    def __init__(self, store: JobStore, settings: Settings, lease: Lease, request: JobRequest) -> None:
         self._store = store
         self._settings = settings
-        self._job_id = job.job_id
-        self._request = job.request
+        self._lease = lease
+        self._request = request
         self._models = ModelStore(settings.store)
 
     def do(self) -> None:
@@ -122,13 +123,13 @@ class _Work:
         facts: dict[str, Any] = {"version": found.version, "baskets": found.baskets, "items": found.items}
         self._note(**facts, gate=gate)
         if request.activate == "never":
-            self._store.end(self._job_id, "succeeded")
+            self._store.end(self._lease, "succeeded")
         elif request.activate == "auto" and found.had_active and not (gate and gate["accepted"]):
-            self._store.end(self._job_id, "rejected", error=_why(found))
-        elif self._store.note(self._job_id, phase="activating"):  # from here on it cannot be cancelled
+            self._store.end(self._lease, "rejected", error=_why(found))
+        elif self._store.note(self._lease, phase="activating"):  # from here on it cannot be cancelled
             self._models.activate(found.version)
             self._store.client.publish(CHANNEL, found.version)
-            self._store.end(self._job_id, "succeeded", activated=True, error=self._prune())
+            self._store.end(self._lease, "succeeded", activated=True, error=self._prune())
 
     def _prune(self) -> str | None:
         """Remove old versions; what is in the way of that is no failure of the job."""
@@ -139,7 +140,7 @@ class _Work:
         return None
 
     def _note(self, **fields: Any) -> None:
-        self._store.note(self._job_id, **fields)
+        self._store.note(self._lease, **fields)
 
 
 def _why(found: Retrained) -> str:

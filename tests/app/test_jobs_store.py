@@ -15,7 +15,7 @@ from app.carts.store import PURCHASE_LOG
 from app.jobs import store as store_module
 from app.jobs.schedule import Schedule
 from app.jobs.schemas import JobRequest
-from app.jobs.store import JobStore, events_key
+from app.jobs.store import JobStore, Lease, events_key
 from app.settings import Settings, SettingsError, load_settings
 
 NIGHT = datetime(2026, 11, 16, 3, 59, 59, tzinfo=UTC)
@@ -56,32 +56,57 @@ def test_of_many_requests_at_once_one_waits(store: JobStore) -> None:
     assert len(store.latest()) == 1
 
 
+def begin(store: JobStore, job_id: str) -> Lease:
+    lease = store.begin(job_id)
+    assert lease is not None
+    return lease
+
+
 def test_one_job_runs_at_a_time_and_another_may_wait(store: JobStore) -> None:
     first = create(store)
-    assert store.begin(first)
-    assert not store.begin(first)
+    lease = begin(store, first)
+    assert store.begin(first) is None
     second = create(store)
-    assert not store.begin(second)
-    assert store.note(first, step=5)
-    assert not store.note(second, step=5)
-    store.end(first, "succeeded", version="v")
-    assert store.begin(second)
-    assert [job.state for job in store.latest()] == ["running", "succeeded"]
+    assert store.begin(second) is None
+    assert store.note(lease, step=5)
+    assert store.cancel(second)[0] == "ok"
+    assert store.renew(lease)  # another job's end does not take it away
+    second = create(store)
+    store.end(lease, "succeeded", version="v")
+    assert store.begin(second) is not None
+    assert [job.state for job in store.latest()] == ["running", "cancelled", "succeeded"]
     assert store.get(first).version == "v"  # type: ignore[union-attr]
 
 
 def test_a_job_without_its_lease_has_died(store: JobStore, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(store_module, "LEASE_SECONDS", 0.05)
     job_id = create(store, retries=1)
-    assert store.begin(job_id)
+    first = begin(store, job_id)
     again = _until(store, job_id, "queued")
     assert again.attempt == 2
     assert again.error == "The worker died in the middle of the job."
-    assert store.begin(job_id)
+    second = begin(store, job_id)
     dead = _until(store, job_id, "failed")
     assert dead.ended_at is not None
-    assert not store.renew(job_id)
-    assert not store.note(job_id, step=1)
+    for lease in (first, second):
+        assert not store.renew(lease)
+        assert not store.note(lease, step=1)
+
+
+def test_a_process_that_was_replaced_has_no_say(store: JobStore, client: Redis) -> None:
+    """It slept, its lease expired, the job was tried again elsewhere, and it wakes up."""
+    job_id = create(store, retries=1)
+    sleeper = begin(store, job_id)
+    client.delete("tripod:jobs:lease")
+    _until(store, job_id, "queued")
+    successor = begin(store, job_id)
+    assert not store.renew(sleeper)
+    assert not store.note(sleeper, step=99)
+    store.end(sleeper, "succeeded")
+    assert store.renew(successor)
+    job = store.get(job_id)
+    assert job is not None
+    assert (job.state, job.step) == ("running", None)
 
 
 def _until(store: JobStore, job_id: str, state: str):
@@ -95,16 +120,16 @@ def _until(store: JobStore, job_id: str, state: str):
 
 def test_a_cancelled_job_loses_its_lease_but_not_while_it_goes_live(store: JobStore) -> None:
     job_id = create(store)
-    store.begin(job_id)
-    store.note(job_id, phase="activating")
+    lease = begin(store, job_id)
+    store.note(lease, phase="activating")
     outcome, job = store.cancel(job_id)
     assert outcome == "refused"
     assert job is not None
     assert job.state == "running"
-    store.note(job_id, phase="fitting")
+    store.note(lease, phase="fitting")
     assert store.cancel(job_id)[0] == "ok"
-    assert not store.renew(job_id)
-    store.end(job_id, "succeeded")
+    assert not store.renew(lease)
+    store.end(lease, "succeeded")
     assert store.get(job_id).state == "cancelled"  # type: ignore[union-attr]
 
 
@@ -115,9 +140,9 @@ def test_every_change_is_an_event_and_old_jobs_are_forgotten(
     ids = []
     for _ in range(5):
         ids.append(create(store))
-        store.begin(ids[-1])
-        store.renew(ids[-1])
-        store.end(ids[-1], "failed", error="…")
+        lease = begin(store, ids[-1])
+        store.renew(lease)
+        store.end(lease, "failed", error="…")
     assert [job.job_id for job in store.latest()] == ids[:1:-1]
     events = client.xrange(events_key(ids[-1]))
     assert [json.loads(fields[b"job"])["state"] for _, fields in events] == ["queued", "running", "failed"]
