@@ -12,7 +12,7 @@ import { open } from "../api.js";
  */
 export async function* follow(call, after) {
   const response = await open(call, { Accept: "text/event-stream", "Last-Event-ID": after });
-  const reader = /** @type {ReadableStream<Uint8Array>} */ (response.body).pipeThrough(new TextDecoderStream()).getReader();
+  const reader = /** @type {ReadableStream<any>} */ (response.body).pipeThrough(new TextDecoderStream()).getReader();
   let rest = "";
   for (;;) {
     const { done, value } = await reader.read();

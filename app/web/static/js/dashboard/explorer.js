@@ -33,7 +33,7 @@ export class Explorer {
   /** The chosen item as the present model knows it; at first, or if it does not, its most popular one. */
   async refresh() {
     const [same, popular] = await Promise.all([this.itemId, ""].map((q) => ask({ path: "/items", query: { q, limit: MATCHES } }))).catch(() => []);
-    const item = same?.items.find(({ item_id: id }) => id === this.itemId) ?? popular?.items[0];
+    const item = same?.items.find((/** @type {any} */ found) => found.item_id === this.itemId) ?? popular?.items[0];
     if (item) this.explore(item.item_id);
   }
 

@@ -6,6 +6,7 @@ import { count, date, duration, figure } from "../format.js";
 
 /** @typedef {Record<string, any>} Job as GET /training-jobs/{id} gives it */
 
+/** @type {Record<string, string>} */
 const PHASES = {
   draining: "collecting checked-out carts",
   reading: "reading baskets",

@@ -7,7 +7,9 @@ import { count, date, figure } from "../format.js";
 import { Panel, note } from "../panel.js";
 
 const METRIC = "hit@10";
+/** @type {Record<string, string>} */
 const METRICS = { validation_log_likelihood: "Validation", test_log_likelihood: "Test" };
+/** @type {Record<string, string>} */
 const NAMES = { tripod: "Tripod", popularity: "Popularity", item_knn: "Item-KNN", confidence: "Confidence", ease: "EASE-R", als: "ALS" };
 
 /** Shows GET /models/active and the version's report. */

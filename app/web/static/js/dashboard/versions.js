@@ -6,6 +6,7 @@ import { date } from "../format.js";
 import { Panel, note } from "../panel.js";
 import { askAsAdmin } from "./admin.js";
 
+/** @type {Record<string, string>} */
 const STATES = { in_use: "in use", loading: "loading", refused: "refused", stored: "stored" };
 const CALL = { path: "/models" };
 
@@ -60,8 +61,12 @@ export class VersionsPanel {
     return this.act({ method: "POST", path }, `${version} answers from now on.`);
   }
 
-  /** The first click asks, the second one does it. */
-  /** @param {Event} event @param {string} version @param {string} path */
+  /**
+   * The first click asks, the second one does it.
+   * @param {Event} event
+   * @param {string} version
+   * @param {string} path
+   */
   confirmDelete(event, version, path) {
     const button = /** @type {HTMLButtonElement} */ (event.currentTarget);
     if (button.dataset.sure) {

@@ -13,6 +13,8 @@ export class CartPanel {
   /** @param {import("./state.js").Shop} shop */
   constructor(shop) {
     this.shop = shop;
+    this.message = h("div", {});
+    byId("cart-body").append(this.message);
     this.panel = new Panel(byId("cart-body"), { delay: 0, lines: 2 });
   }
 
@@ -21,19 +23,23 @@ export class CartPanel {
   }
 
   recover() {
+    this.message.replaceChildren();
     this.panel.recover();
   }
 
   /**
-   * Do it, or show why not; true if it was done.
+   * Do it, or say why not and leave the cart as it is; true if it was done.
    * @param {() => Promise<unknown>} action
    */
   async attempt(action) {
     try {
       await action();
+      this.message.replaceChildren();
       return true;
     } catch (error) {
-      this.panel.fail(error, () => this.start());
+      const { message } = /** @type {Error} */ (error);
+      this.message.replaceChildren(h("p", { class: "note bad" }, message));
+      announce(message);
       return false;
     }
   }
@@ -56,8 +62,10 @@ export class CartPanel {
     if (focused) this.focus(focused);
   }
 
-  /** A redrawn button keeps the focus; if its line is gone, the cart's heading takes it. */
-  /** @param {string} key */
+  /**
+   * A redrawn button keeps the focus; if its line is gone, the cart takes it.
+   * @param {string} key
+   */
   focus(key) {
     const button = [...this.panel.content.querySelectorAll("[data-focus]")].find((one) => one.getAttribute("data-focus") === key);
     /** @type {HTMLElement} */ (button ?? byId("cart")).focus();

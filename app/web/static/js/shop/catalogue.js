@@ -36,7 +36,7 @@ export class Catalogue {
   async loadDepartments() {
     const { categories } = await ask({ path: "/categories" }).catch(() => ({ categories: [] }));
     if (!categories.length) return;
-    const total = categories.reduce((sum, { items }) => sum + items, 0);
+    const total = categories.reduce((/** @type {number} */ sum, /** @type {{ items: number }} */ one) => sum + one.items, 0);
     const chips = [{ category: "", items: total }, ...categories].map(({ category, items }) => {
       const radio = h("input", { type: "radio", name: "department", value: category, checked: category === this.department });
       radio.addEventListener("change", () => {
@@ -71,7 +71,7 @@ export class Catalogue {
       this.panel.showRequest(next);
       this.panel.load((signal) => ask({ ...next, signal }), (answer) => {
         this.shop.remember(answer.items);
-        const cards = answer.items.map((item) => this.card(item));
+        const cards = answer.items.map((/** @type {any} */ item) => this.card(item));
         list.append(...cards);
         cards[0]?.querySelector("button")?.focus();
         cursor = answer.next_cursor;

@@ -64,8 +64,8 @@ export class Knobs {
 
   turn() {
     for (const { name } of KNOBS) this.label(name);
-    const own = this.own ?? {};
-    const turned = KNOBS.map(({ name }) => [name, Number(this.slot(name).input.value)]).filter(([name, value]) => value !== (own[name] ?? 0));
+    const turned = KNOBS.map(({ name }) => /** @type {const} */ ([name, Number(this.slot(name).input.value)]))
+      .filter(([name, value]) => value !== (this.own?.[name] ?? 0));
     /** @type {HTMLButtonElement} */ (this.reset).disabled = turned.length === 0;
     this.shop.turnKnobs(Object.fromEntries(turned));
   }

@@ -119,8 +119,10 @@ export class Shop extends EventTarget {
     return this.items.get(itemId) ?? { item_id: itemId, name: null, category: null, price: null };
   }
 
-  /** Look an item's name and price up, unless they are known; a model need not know every item. */
-  /** @param {string} itemId */
+  /**
+   * Look an item's name and price up, unless they are known; a model need not know every item.
+   * @param {string} itemId
+   */
   async learn(itemId) {
     if (this.items.has(itemId)) return;
     try {
