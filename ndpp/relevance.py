@@ -20,8 +20,12 @@ class Relevance:
     floor: float  # > 0
 
     def evidence(self, cart: ArrayLike) -> tuple[Indices, Vector]:
-        """The rows whose evidence from `cart` lies above the floor, ascending, and that evidence."""
-        spans = [slice(self.offsets[y], self.offsets[y + 1]) for y in np.asarray(cart, dtype=np.intp)]
+        """The rows whose evidence from `cart` lies above the floor, ascending, and that evidence.
+
+        An item that stands in the cart twice counts once.
+        """
+        distinct = dict.fromkeys(np.asarray(cart, dtype=np.intp).tolist())
+        spans = [slice(self.offsets[y], self.offsets[y + 1]) for y in distinct]
         if not spans:
             return np.empty(0, dtype=np.intp), np.empty(0)
         rows, position = np.unique(

@@ -9,7 +9,7 @@ import numpy as np
 from app.compute import INLINE_OPERATIONS
 from app.filters import Wishes
 from ndpp import Conditional, Ranking, top_k
-from ndpp.kernel import Indices, Vector
+from ndpp.kernel import FloatArray, Indices, Vector
 from ndpp.scan import rank
 
 _NO_ROWS = np.empty(0, dtype=np.intp)
@@ -26,8 +26,10 @@ class Scored:
     total: float
 
 
-def best_items(state: Conditional, k: int, wishes: Wishes) -> Scored:
+def best_items(state: Conditional, k: int, wishes: Wishes, gains: FloatArray | None = None) -> Scored:
     """The k items with the highest score, exactly; items that score 0 never appear.
+
+    `gains` of the whole catalogue are given where a batch has them from a pass shared by many carts.
 
     The sum over all items has a closed form only if no gain is clamped (ω = 0) and τ² is 1 but for a few
     items. Where it has none, every gain is needed anyway, and in a small catalogue one product with all of F
@@ -35,18 +37,24 @@ def best_items(state: Conditional, k: int, wishes: Wishes) -> Scored:
     """
     kernel = state.kernel
     closed_form = state.decoupling == 0 and wishes.base is None
-    if closed_form and kernel.size * kernel.rank * (len(state.cart) + 1) > INLINE_OPERATIONS:
+    if (
+        gains is None
+        and closed_form
+        and kernel.size * kernel.rank * (len(state.cart) + 1) > INLINE_OPERATIONS
+    ):
         ranking = top_k(state, k, wishes.tilt)
         return _positive(ranking, wishes.tilt.at(ranking.rows), state.total(wishes.tilt))
-    return _in_one_pass(state, k, wishes)
+    if gains is None:
+        gains = np.maximum(state.form.scan(kernel.factors, slice(None)), 0)
+    return _of_all(state, k, wishes, gains)
 
 
-def _in_one_pass(state: Conditional, k: int, wishes: Wishes) -> Scored:
-    """Score everything in the precision of F, then those that may be among the k best in float64."""
+def _of_all(state: Conditional, k: int, wishes: Wishes, gains: FloatArray) -> Scored:
+    """From all gains in the precision of F; those that may be among the k best are scored in float64."""
     kernel, everything = state.kernel, slice(None)
     tilt = wishes.dense(kernel.size)
     tilt[state.cart] = 0.0
-    scores = tilt * np.maximum(state.form.scan(kernel.factors, everything), 0)
+    scores = tilt * gains
     total = float(scores.sum())
     if k == 0:
         return Scored(_NO_ROWS, np.empty(0), np.empty(0), total)

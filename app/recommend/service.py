@@ -28,11 +28,12 @@ from app.recommend.schemas import (
     RecommendRequest,
 )
 from ndpp import Conditional, condition, condition_many
-from ndpp.kernel import Indices
+from ndpp.kernel import FloatArray, Indices
 
 _NOTABLE = 0.05  # a change of the gain below this share is neither complement nor substitute
 _NEGLIGIBLE = 0.001
 _REASONS = 3
+_CARTS_AT_ONCE = 32
 
 
 class Recommender:
@@ -110,20 +111,29 @@ def _recommend(
 def _recommend_batch(
     catalogue: Catalogue, carts: list[KnownCart], request: BatchRequest
 ) -> list[Recommendations]:
-    states = condition_many(
-        catalogue.model.kernel, [cart.rows for cart in carts], decoupling=decoupling_of(catalogue, request)
-    ).states
-    return [
-        _answer(catalogue, cart, request, state, wishes_of(catalogue, request, request.boosts, cart))
-        for cart, state in zip(carts, states, strict=True)
-    ]
+    """Some carts at a time share one pass over F; all at once would need too much memory for their gains."""
+    kernel, decoupling = catalogue.model.kernel, decoupling_of(catalogue, request)
+    answers = []
+    for start in range(0, len(carts), _CARTS_AT_ONCE):
+        part = carts[start : start + _CARTS_AT_ONCE]
+        batch = condition_many(kernel, [cart.rows for cart in part], decoupling=decoupling)
+        for cart, state, gains in zip(part, batch.states, batch.gains(), strict=True):
+            wishes = wishes_of(catalogue, request, request.boosts, cart)
+            answers.append(_answer(catalogue, cart, request, state, wishes, gains=gains))
+    return answers
 
 
 def _answer(
-    catalogue: Catalogue, cart: KnownCart, options: Options, state: Conditional, wishes: Wishes
+    catalogue: Catalogue,
+    cart: KnownCart,
+    options: Options,
+    state: Conditional,
+    wishes: Wishes,
+    *,
+    gains: FloatArray | None = None,
 ) -> Recommendations:
     metrics.GAINS.inc(catalogue.model.kernel.size)
-    best = best_items(state, 0 if cart.only_unknown else options.k, wishes)
+    best = best_items(state, 0 if cart.only_unknown else options.k, wishes, gains)
     fallback = None
     if len(best.rows) < options.k:
         extra = _popular(catalogue, cart, best.rows, options) if options.fill else np.empty(0, dtype=np.intp)

@@ -56,3 +56,10 @@ def test_lift_is_the_ratio_of_minors() -> None:
     assert lift(kernel, 1, 4) == pytest.approx(pair)
     assert lifts(kernel, [4, 0, 1])[0, 2] == pytest.approx(pair)
     assert (lifts(Kernel.symmetric(np.zeros((2, 1))), [0, 1]) == 1).all()
+
+
+def test_an_item_that_stands_in_the_cart_twice_is_evidence_once() -> None:
+    relevance = Relevance(np.array([0, 1, 2]), np.array([1, 0]), np.array([0.5, 0.25]), floor=0.01)
+    once, twice = relevance.evidence([0, 1]), relevance.evidence([0, 1, 0])
+    assert [part.tolist() for part in once] == [[0, 1], [0.25, 0.5]]
+    assert [part.tolist() for part in twice] == [[0, 1], [0.25, 0.5]]
