@@ -1,8 +1,12 @@
+import subprocess
+from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 
+from model_store import ModelStore
 from ndpp import Kernel
 from training.baskets import Baskets
 from training.errors import OptionError
@@ -12,6 +16,7 @@ from training.splitting import Split, split
 from training.trainable import initialise
 from training.warm_start import Previous, start_from
 
+Run = Callable[..., subprocess.CompletedProcess[str]]
 QUICK = FitOptions(rank=6, skew_rank=8, steps=60, batch_size=200, evaluate_every=20, learning_rate=0.03)
 
 
@@ -85,3 +90,19 @@ def test_what_cannot_be_continued_is_said(parts: Split) -> None:
         resolve_options(FitOptions(init="previous", kernel="tied"), parts.train, previous)
     with pytest.raises(OptionError, match="there is none"):
         resolve_options(FitOptions(init="previous"), parts.train)
+
+
+def test_the_command_goes_on_from_the_active_model(training: Run, planted_file: Path, tmp_path: Path) -> None:
+    store = ModelStore(tmp_path / "store")
+    (tmp_path / "items.csv").write_text("item_id\na0\nb0\na1\nb1\n")
+    common = ("fit", "--baskets", planted_file, "--store", tmp_path / "store", "--steps", 20, "--no-report")
+    refused = training(*common, "--init", "previous")
+    assert refused.returncode == 2
+    assert "there is none" in refused.stderr
+    assert training(*common, "--rank", 5, "--skew-rank", 6, "--quiet").returncode == 0
+    listed = ("--items", tmp_path / "items.csv", "--only-listed-items")
+    again = training(*common, "--init", "previous", *listed, "--quiet")
+    assert again.returncode == 0, again.stderr
+    model = store.open(again.stdout.strip())
+    assert model.kernel.rank == 11
+    assert set(model.items.ids) == {"a0", "b0", "a1", "b1"}
