@@ -14,6 +14,7 @@ from training.evaluation.report import CurvePoint, ReportData, write_report
 from training.evaluation.sets import log_likelihoods
 from training.evaluation.tripod import TripodModel
 from training.fitting import FitResult
+from training.reading import ReadingRules
 from training.splitting import Split
 
 REPORT_TITLE = "How good are the suggestions?"
@@ -27,6 +28,7 @@ class Publication:
     parts: Split
     items: Items
     data_fingerprint: str
+    rules: ReadingRules
     split: Literal["random", "by_key"] = "random"
 
     def metrics(self) -> dict[str, float]:
@@ -62,6 +64,8 @@ def publish(store: ModelStore, publication: Publication, *, report: bool = True)
         hyperparameters={
             **result.options.as_dict(),
             "split": publication.split,
+            "max_basket_size": publication.rules.max_basket_size,
+            "min_item_count": publication.rules.min_item_count,
             "validation": len(parts.validation),
             "holdout": len(parts.test),
             "train_baskets": len(parts.train),

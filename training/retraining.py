@@ -86,7 +86,7 @@ def retrain(
 
     announce("publishing")
     publication = Publication(
-        result, parts, describe_items(baskets, table), baskets.fingerprint(), split="by_key"
+        result, parts, describe_items(baskets, table), baskets.fingerprint(), order.rules, split="by_key"
     )
     version = publish(store, publication, report=order.report)
 

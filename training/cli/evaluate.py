@@ -17,8 +17,6 @@ from training.cli.common import (
     DEFAULT_STORE,
     Columns,
     Format,
-    MaxBasketSize,
-    MinItemCount,
     Store,
     clear_errors,
     console,
@@ -33,7 +31,7 @@ from training.evaluation.report import CurvePoint, ReportData, write_report
 from training.evaluation.scoring import Evaluation, Metrics
 from training.evaluation.tripod import TripodModel
 from training.publishing import REPORT_TITLE, knob_text
-from training.reading import read_baskets
+from training.reading import ReadingRules, read_baskets
 from training.splitting import split, split_by_key
 
 _USUAL_HOLDOUT = 2000  # the paper's
@@ -62,8 +60,12 @@ def evaluate(
     baselines: Annotated[bool, typer.Option(help="Compare with the baselines.")] = True,
     json_out: Annotated[Path | None, typer.Option("--json", help="Write the figures here.")] = None,
     report: Annotated[Path | None, typer.Option(help="Write report.html and report.json here.")] = None,
-    max_basket_size: MaxBasketSize = 100,
-    min_item_count: MinItemCount = 1,
+    max_basket_size: Annotated[
+        int | None, typer.Option(min=1, help="Drop larger baskets.", show_default=_ITS_OWN)
+    ] = None,
+    min_item_count: Annotated[
+        int | None, typer.Option(min=1, help="Drop items in fewer baskets.", show_default=_ITS_OWN)
+    ] = None,
     data_format: Format = None,
     column: Columns = None,
 ) -> None:
@@ -78,7 +80,13 @@ def evaluate(
     notes: list[str] = []
     data = None
     if baskets is not None:
-        rules = reading_rules(max_basket_size, min_item_count, data_format, column)
+        usual = ReadingRules()
+        rules = reading_rules(
+            max_basket_size or _learned_with(stored, "max_basket_size", usual.max_basket_size),
+            min_item_count or _learned_with(stored, "min_item_count", usual.min_item_count),
+            data_format,
+            column,
+        )
         data = read_baskets(baskets, rules).baskets
     if queries is not None:
         rows = {item: row for row, item in enumerate(stored.items.ids)}
@@ -119,8 +127,8 @@ def _split_questions(
     learned = stored.manifest.hyperparameters
     own = {
         "seed": stored.manifest.seed,
-        "holdout": int(str(learned.get("holdout") or 0)),
-        "validation": int(str(learned.get("validation") or 0)),
+        "holdout": _learned_with(stored, "holdout", 0),
+        "validation": _learned_with(stored, "validation", 0),
     }
     chosen = {name: own[name] if value is None else value for name, value in wanted.items()}
     if chosen["holdout"] == 0:
@@ -141,6 +149,12 @@ def _split_questions(
         )
     questions = questions_from(parts.test, stored.items.ids, protocol, chosen["seed"])
     return questions, translate(parts.train, stored.items.ids)
+
+
+def _learned_with(stored: StoredModel, option: str, otherwise: int) -> int:
+    """A whole-number option of the model's own fit."""
+    value = stored.manifest.hyperparameters.get(option)
+    return value if isinstance(value, int) else otherwise
 
 
 def _names(stored: StoredModel) -> list[str]:

@@ -111,7 +111,8 @@ def fit_command(
         threads=threads,
     )
     model_store = ModelStore(store)
-    data = read_baskets(baskets, reading_rules(max_basket_size, min_item_count, data_format, column))
+    rules = reading_rules(max_basket_size, min_item_count, data_format, column)
+    data = read_baskets(baskets, rules)
     table = None if items is None else read_item_table(items, column_mapping(items_column, ITEM_COLUMNS))
     known = keep_listed(data.baskets, table) if only_listed_items else data.baskets
     parts = split(known, validation=validation, holdout=holdout, seed=seed)
@@ -135,7 +136,7 @@ def fit_command(
             previous=previous,
         )
 
-    publication = Publication(result, parts, describe_items(known, table), fingerprint)
+    publication = Publication(result, parts, describe_items(known, table), fingerprint, rules)
     with console.status("measuring, and publishing"):
         version = publish(model_store, publication, report=report and not result.interrupted)
     if activate and not result.interrupted:
