@@ -2,7 +2,7 @@
 
 import { s } from "./dom.js";
 import { figure } from "./format.js";
-import { scale, ticks } from "./scales.js";
+import { scale, tickLabels, ticks } from "./scales.js";
 
 const WIDTH = 420;
 const HEIGHT = 210;
@@ -30,12 +30,13 @@ export function lineChart({ label, x, y, series, xRange, fromZero = false }) {
   const xTicks = ticks(xRange?.[0] ?? Math.min(...points.map(([at]) => at)), xRange?.[1] ?? Math.max(...points.map(([at]) => at)), 5);
   const across = scale([xTicks[0], /** @type {number} */ (xTicks.at(-1))], [EDGE.left, WIDTH - EDGE.right]);
   const down = scale([yTicks[0], /** @type {number} */ (yTicks.at(-1))], [HEIGHT - EDGE.bottom, EDGE.top]);
+  const [xLabels, yLabels] = [tickLabels(xTicks), tickLabels(yTicks)];
   return s("svg", { class: "chart", viewBox: `0 0 ${WIDTH} ${HEIGHT}`, role: "img", "aria-label": label },
-    yTicks.map((value) => [
+    yTicks.flatMap((value, index) => [
       s("line", { class: "grid", x1: EDGE.left, x2: WIDTH - EDGE.right, y1: down(value), y2: down(value) }),
-      s("text", { x: EDGE.left - 8, y: down(value) + 4, "text-anchor": "end" }, figure(value)),
-    ]).flat(),
-    xTicks.map((value) => s("text", { x: across(value), y: HEIGHT - EDGE.bottom + 16, "text-anchor": "middle" }, figure(value))),
+      s("text", { x: EDGE.left - 8, y: down(value) + 4, "text-anchor": "end" }, yLabels[index]),
+    ]),
+    xTicks.map((value, index) => s("text", { x: across(value), y: HEIGHT - EDGE.bottom + 16, "text-anchor": "middle" }, xLabels[index])),
     s("line", { class: "axis", x1: EDGE.left, x2: WIDTH - EDGE.right, y1: HEIGHT - EDGE.bottom, y2: HEIGHT - EDGE.bottom }),
     s("text", { class: "title", x: 0, y: 12 }, y),
     s("text", { class: "title", x: WIDTH - EDGE.right, y: HEIGHT - 6, "text-anchor": "end" }, x),
@@ -84,10 +85,11 @@ export function barChart({ label, x, bars }) {
   const xTicks = ticks(0, most, 5);
   const across = scale([0, /** @type {number} */ (xTicks.at(-1))], [left, WIDTH - 48]);
   const bottom = bars.length * row + 6;
+  const xLabels = tickLabels(xTicks);
   return s("svg", { class: "chart", viewBox: `0 0 ${WIDTH} ${height}`, role: "img", "aria-label": label },
-    xTicks.flatMap((value) => [
+    xTicks.flatMap((value, index) => [
       s("line", { class: "grid", x1: across(value), x2: across(value), y1: 0, y2: bottom }),
-      s("text", { x: across(value), y: bottom + 16, "text-anchor": "middle" }, figure(value)),
+      s("text", { x: across(value), y: bottom + 16, "text-anchor": "middle" }, xLabels[index]),
     ]),
     s("line", { class: "axis", x1: left, x2: left, y1: 0, y2: bottom }),
     bars.flatMap((bar, index) => barRow(bar, index * row + 4, left, across)),

@@ -17,6 +17,15 @@ export function ticks(low, high, count) {
 }
 
 /**
+ * The numbers of an axis with as many decimals as tell them apart.
+ * @param {number[]} values
+ */
+export function tickLabels(values) {
+  const decimals = Math.max(0, -Math.floor(Math.log10(values[1] - values[0]) + 1e-9));
+  return values.map((value) => value.toFixed(decimals).replace(/^-/, "−"));
+}
+
+/**
  * From values to places.
  * @param {[number, number]} values
  * @param {[number, number]} places

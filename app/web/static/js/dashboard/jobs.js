@@ -8,7 +8,7 @@ import { follow } from "./events.js";
 import { JobView } from "./job_view.js";
 
 const ENDED = ["succeeded", "failed", "cancelled", "rejected"];
-const SHOWN = 6;
+const SHOWN = 5;
 const CALL = { path: "/training-jobs" };
 const AGAIN = 2000;
 

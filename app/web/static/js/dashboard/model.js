@@ -40,7 +40,7 @@ export class ModelPanel {
       ["Kernel", `${model.kind}, rank ${model.rank}`],
       ["Items", count(model.items)],
       ["Knobs", `β ${figure(knobs.relevance)}, γ ${figure(knobs.popularity)}, ω ${figure(knobs.decoupling)}`],
-      ...Object.entries(model.metrics).filter(([, value]) => typeof value === "number").map(([name, value]) => [METRICS[name] ?? name, `${figure(value)}${name in METRICS ? " log-likelihood a basket" : ""}`]),
+      ...Object.entries(METRICS).filter(([name]) => name in model.metrics).map(([name, word]) => [word, `${figure(model.metrics[name])} log-likelihood a basket`]),
     ];
     this.panel.show(h("div", { class: "model" },
       h("dl", { class: "facts" }, facts.flatMap(([name, value]) => [h("dt", {}, name), h("dd", {}, value)])),

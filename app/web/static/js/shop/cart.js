@@ -90,8 +90,7 @@ export class CartPanel {
       h("div", { class: "line" },
         h("h3", {}, name),
         h("span", { class: "quantity" }, step("−", -1, "One less"), h("output", { "aria-label": `Quantity of ${name}` }, line.quantity), step("+", 1, "One more")),
-        h("p", { class: "soft small number" }, this.shop.items.has(item.item_id) ? price(item.price) : "unknown to the model"),
-        h("div", { class: "line-actions" }, swap, h("button", { type: "button", class: "quiet", "aria-label": `Remove ${name}`, onclick: () => set(0) }, "Remove"))),
+        h("div", { class: "line-actions small" }, h("span", { class: "soft number" }, this.shop.items.has(item.item_id) ? price(item.price) : "unknown to the model"), swap, h("button", { type: "button", class: "quiet", "aria-label": `Remove ${name}`, onclick: () => set(0) }, "Remove"))),
       swaps);
   }
 

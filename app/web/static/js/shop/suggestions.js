@@ -9,6 +9,7 @@ import { badge } from "../relation.js";
 import { movingTo } from "./moving.js";
 
 const COUNT = 8;
+const WORTH_NAMING = 0.25; // of the strongest reason's effect
 
 /** @typedef {{ item_id: string, name: string | null, effect: number }} Reason */
 
@@ -18,7 +19,9 @@ const COUNT = 8;
  */
 function because(pick) {
   const against = pick.relation === "substitute";
-  const reasons = pick.because.filter((reason) => (against ? reason.effect < 0 : reason.effect > 0)).slice(0, 2);
+  const strength = (/** @type {Reason} */ reason) => (against ? -reason.effect : reason.effect);
+  const most = Math.max(0, ...pick.because.map(strength));
+  const reasons = pick.because.filter((reason) => most > 0 && strength(reason) >= WORTH_NAMING * most).slice(0, 2);
   if (!reasons.length) return h("p", { class: "because" }, "popular by itself");
   const names = reasons.flatMap((reason, index) => [index ? " and " : "", h("b", {}, nameOf(reason))]);
   return h("p", { class: "because" }, against ? "much like the " : "because you have ", names, against ? " you have" : "");
