@@ -14,7 +14,7 @@ from training.options import FitOptions, suggest_ranks
 from training.splitting import Split, split
 from training.state import learning_rate, recency_weights
 
-QUICK = FitOptions(rank=8, skew_rank=8, steps=60, batch_size=100, evaluate_every=10)
+QUICK = FitOptions(rank=8, skew_rank=8, steps=60, batch_size=100, evaluate_every=10, learning_rate=0.03)
 
 
 @pytest.fixture(scope="module")
