@@ -19,7 +19,7 @@ _FLAGS = [
     "--disable-background-networking",
     "--disable-sync",
 ]
-_SIZES = {"storefront": (1280, 1120), "dashboard": (1280, 1860)}
+_SIZES = {"storefront": (1280, 1120), "dashboard": (1280, 2000)}
 
 Scheme = Literal["light", "dark"]
 

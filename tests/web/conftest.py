@@ -33,7 +33,7 @@ PATIENCE = 30_000  # milliseconds; the machine may be busy
 expect.set_options(timeout=PATIENCE)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")  # while it lives, its event loop would disturb other tests' own
 def chromium() -> Iterator[Browser]:
     if not CHROMIUM.exists():
         pytest.fail(f"{CHROMIUM} is missing: install it with `apt-get install chromium`, as .ci/run does.")

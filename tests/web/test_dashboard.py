@@ -105,6 +105,11 @@ def test_a_retrain_is_followed_live_to_its_activation_and_taken_back(
     page.get_by_role("button", name=f"Delete {after}").click()
     page.get_by_role("button", name=f"Really delete {after}").click()
     expect(page.locator(f"[data-version='{after}']")).to_have_count(0)
+
+    page.locator("[name=steps]").fill("1000000")
+    page.get_by_role("button", name="Retrain").click()
+    page.get_by_role("button", name=re.compile("Cancel job")).click()
+    expect(page.locator(".job .state").first).to_have_text("cancelled")
     assert KEY not in page.evaluate(
         "JSON.stringify([{...localStorage}, {...sessionStorage}, document.cookie])"
     )

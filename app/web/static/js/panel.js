@@ -1,6 +1,6 @@
 /** A panel: waiting, empty, failed or filled, and the request behind it. */
 
-import { Offline, curl, isAbort } from "./api.js";
+import { Offline, Problem, curl, isAbort } from "./api.js";
 import { announce, h } from "./dom.js";
 import { Latest } from "./latest.js";
 
@@ -60,14 +60,15 @@ export class Panel {
    * @param {() => void} retry
    */
   fail(error, retry) {
-    this.retry = error instanceof Offline ? retry : undefined;
+    const passing = error instanceof Offline || (error instanceof Problem && error.status === 503);
+    this.retry = passing ? retry : undefined;
     const message = error instanceof Error ? error.message : String(error);
     const button = h("button", { type: "button", onclick: retry }, "Try again");
     this.show(h("div", { class: "note bad" }, h("p", {}, message), button));
     announce(message);
   }
 
-  /** Ask again what failed because the service was away. */
+  /** Ask again what failed because the service was away or not ready. */
   recover() {
     this.retry?.();
   }
