@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
-import resource
+import re
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated
 
@@ -41,12 +42,8 @@ def against_padded(baskets: Baskets, steps: int) -> dict[str, float]:
     rng = np.random.default_rng(0)
     for _ in range(steps):
         groups = group_by_size(baskets, rng.permutation(len(baskets))[: options.batch_size])
-        began = time.perf_counter()
-        padded.step(groups)
-        theirs.append(time.perf_counter() - began)
-        began = time.perf_counter()
-        state.advance()
-        ours.append(time.perf_counter() - began)
+        theirs.append(_seconds(lambda groups=groups: padded.step(groups)))  # type: ignore[misc]
+        ours.append(_seconds(state.advance))
     medians = {"ours": float(np.median(ours)), "padded": float(np.median(theirs))}
     return {**medians, "ratio": medians["padded"] / medians["ours"]}
 
@@ -58,12 +55,9 @@ def one_size(items: int, steps: int) -> dict[str, float]:
     options = resolve_options(FitOptions(rank=150, batch_size=800), train)
     state = FitState(train, train.select(np.arange(300)), options)
     state.evaluate()
-    times = []
-    for _ in range(steps):
-        began = time.perf_counter()
-        state.advance()
-        times.append(time.perf_counter() - began)
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20  # KiB on Linux, so GiB
+    times = [_seconds(state.advance) for _ in range(steps)]
+    # Not ru_maxrss, which a process inherits from its parent.
+    peak = int(re.findall(r"VmHWM:\s+(\d+) kB", Path("/proc/self/status").read_text())[0]) / 2**20
     return {
         "items": len(train.catalogue),
         "rank": state.model.F.shape[1],
@@ -90,20 +84,25 @@ def growth(steps: int) -> list[dict[str, float]]:
 
 
 def doubling(steps: int) -> dict[str, float]:
-    """The step time of twice the catalogue at the same rank, as a ratio."""
-    small, large = 100_000, 200_000
-    times: dict[int, float] = {}
-    for items in (small, large):
+    """The step time of twice the catalogue at the same rank, as a ratio; both take their steps in turns."""
+    states = {}
+    for items in (100_000, 200_000):
         train = generate_baskets(items, 50_000, mean_size=20, seed=1)
         options = resolve_options(FitOptions(rank=100, skew_rank=50, batch_size=800), train)
-        state = FitState(train, train.select(np.arange(300)), options)
-        seconds = []
-        for _ in range(steps):
-            began = time.perf_counter()
-            state.advance()
-            seconds.append(time.perf_counter() - began)
-        times[items] = min(seconds)
-    return {"small": times[small], "large": times[large], "ratio": times[large] / times[small]}
+        states[items] = FitState(train, train.select(np.arange(300)), options)
+    times: dict[int, list[float]] = {items: [] for items in states}
+    for _ in range(steps):
+        for items, state in states.items():
+            times[items].append(_seconds(state.advance))
+    small, large = (float(np.median(times[items])) for items in states)
+    return {"small": small, "large": large, "ratio": large / small}
+
+
+def _seconds(work: Callable[[], object]) -> float:
+    """Processor time, which other programs on the machine disturb least; all of this runs on one thread."""
+    began = time.process_time()
+    work()
+    return time.process_time() - began
 
 
 def time_to_paper(data: Path) -> list[dict[str, float | str]]:
