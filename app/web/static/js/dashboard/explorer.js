@@ -79,9 +79,14 @@ export class Explorer {
     const instead = substitutes.filter((other) => other.lift < 1 - CHANCE);
     const words = `${nameOf(item)}: ${plural(withIt.length, "complement")}, ${plural(instead.length, "substitute")}.`;
     this.title.textContent = `${words} A number is the lift: how much more often two are together than by chance.`;
-    this.panel.show(withIt.length + instead.length
-      ? h("div", { class: "scroll" }, relationGraph(item, instead, withIt, (itemId) => this.explore(itemId)))
-      : note("The baskets tie this item to no other."));
     announce(words);
+    if (!withIt.length && !instead.length) {
+      this.panel.show(note("The baskets tie this item to no other."));
+      return;
+    }
+    const view = h("div", { class: "scroll" }, relationGraph(item, instead, withIt, (other) => this.explore(other)));
+    this.panel.show(view);
+    // On a phone the graph is wider than the screen: begin where there is something to see.
+    view.scrollLeft = (view.scrollWidth - view.clientWidth) * (instead.length ? 0.5 : 1);
   }
 }
