@@ -12,9 +12,13 @@ from web_shop import HOSTILE, Visit, publish_shop
 
 pytestmark = pytest.mark.xdist_group("browser")
 
+FULL_SHELVES = 24  # items on a page before a search narrows them
+
 
 def put_into_cart(page: Page, name: str) -> None:
     page.get_by_label("Search the catalogue").fill(name)
+    # A click while the shelves are drawn anew would hit a button that is just going away.
+    expect(page.locator("#shelves .goods li")).not_to_have_count(FULL_SHELVES)
     page.locator("#shelves").get_by_role("button", name=f"Add {name} to the cart", exact=True).click()
     expect(page.locator("#cart").get_by_role("heading", name=name, exact=True)).to_be_visible()
 
