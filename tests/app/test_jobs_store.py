@@ -23,7 +23,8 @@ NIGHT = datetime(2026, 11, 16, 3, 59, 59, tzinfo=UTC)
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ValkeyServer]:
-    running = ValkeyServer(unix_socket_path=tmp_path_factory.mktemp("v") / "v.sock")
+    # Port 0: a socket file only, so that no other server can take the port in between.
+    running = ValkeyServer(port=0, unix_socket_path=tmp_path_factory.mktemp("v") / "v.sock")
     running.start()
     yield running
     running.terminate()

@@ -21,7 +21,8 @@ STREAM = "purchases"
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ValkeyServer]:
-    running = ValkeyServer(unix_socket_path=tmp_path_factory.mktemp("v") / "v.sock")
+    # Port 0: a socket file only, so that no other server can take the port in between.
+    running = ValkeyServer(port=0, unix_socket_path=tmp_path_factory.mktemp("v") / "v.sock")
     running.start()
     yield running
     running.terminate()
