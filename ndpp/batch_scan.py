@@ -1,175 +1,167 @@
-"""The bounded scan for many carts: each block of F is multiplied once for all carts that still need it."""
+"""The bounded scan for many carts: whatever can be is done for all carts in one array operation."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from itertools import pairwise
+from typing import Any
 
 import numpy as np
 
-from ndpp.gains import GainForm, balanced, limits, row_norms
-from ndpp.kernel import BLOCK, FloatArray, Indices, Kernel, Matrix, Vector
-from ndpp.scan import SLACK, Candidates, Pool, Ranking, Scoring, is_among, settle
+from ndpp.batch_form import BatchForm
+from ndpp.batch_tilt import BatchTilt
+from ndpp.kernel import BLOCK, FloatArray, Indices, Kernel, Vector
+from ndpp.scan import SLACK, Ranking, is_among
 from ndpp.tilt import Tilt
 
 _GATHER_BELOW = 0.5  # pick single rows out of a block when fewer than this share of it can matter
+_RESTACK_BELOW = 0.75  # leave carts that are done out of the products when fewer than this share remain
 
 
-@dataclass(frozen=True, eq=False)
-class BatchForm:
-    """The gain forms of many carts with their columns side by side, in the precision of F."""
+class Pools:
+    """For each cart the rows that may still be among its k best, and a threshold no lesser row can pass."""
 
-    kernel: Kernel
-    forms: tuple[GainForm, ...]
+    def __init__(self, carts: int, k: int) -> None:
+        self.thresholds = np.full(carts, -np.inf)
+        self._lowest = np.full((carts, k), -np.inf)  # the k best lower bounds seen
+        self._found: list[tuple[Indices, Indices, Vector, Vector]] = []
 
-    @cached_property
-    def _widths(self) -> Indices:
-        """Columns of each cart; an empty cart has one of zeros, so that each has its own."""
-        return np.array([max(len(form.right), 1) for form in self.forms], dtype=np.intp)
+    def offer(self, carts: Indices, rows: Indices, factors: Vector, gains: Vector, errors: Vector) -> None:
+        """Pairs of a cart and a row, `carts` ascending: τ², and gains known up to `errors`."""
+        upper = factors * (np.maximum(gains, 0.0) + errors)
+        hopeful = np.flatnonzero(upper >= self.thresholds[carts])
+        carts, factors = carts[hopeful], factors[hopeful]
+        lower = factors * np.maximum(gains[hopeful] - errors[hopeful], 0.0)
+        places = _places_in_runs(carts)
+        k = self._lowest.shape[1]
+        bounds = np.full((len(self.thresholds), k + int(places.max(initial=-1)) + 1), -np.inf)
+        bounds[:, :k] = self._lowest
+        bounds[carts, k + places] = lower
+        self._lowest = np.partition(bounds, -k, axis=1)[:, -k:]
+        self.thresholds = self._lowest[:, 0]
+        self._found.append((carts, rows[hopeful], factors, upper[hopeful]))
 
-    @cached_property
-    def _starts(self) -> Indices:
-        starts: Indices = np.cumsum(self._widths) - self._widths
-        return starts
-
-    @cached_property
-    def _columns(self) -> tuple[FloatArray, FloatArray]:
-        """left and rightᵀ of all carts, (R, N) with N the sum of the widths, balanced as `GainForm.sides`."""
-        nothing = np.zeros((1, self.kernel.rank))
-        left = np.vstack([form.left.T if len(form.right) else nothing for form in self.forms])  # (N, R)
-        right = np.vstack([form.right if len(form.right) else nothing for form in self.forms])
-        balance = balanced(row_norms(left), row_norms(right))[:, None]
-        dtype = self.kernel.factors.dtype
-        return (left * balance).astype(dtype).T, (right / balance).astype(dtype).T
-
-    def scan(self, factors: FloatArray, rows: slice | Indices) -> FloatArray:
-        """Unclamped gains (rows, carts)."""
-        left, right = self._columns
-        terms = factors @ left
-        terms *= factors @ right
-        weights = self.kernel.weights[rows].astype(factors.dtype)[:, None]
-        gains: FloatArray = weights - np.add.reduceat(terms, self._starts, axis=1)
-        return gains
-
-    @cached_property
-    def _spreads(self) -> tuple[Vector, Vector]:
-        return np.array([form.spread for form in self.forms]), np.array([form.steps for form in self.forms])
-
-    def most_rounding(self, rows: Indices) -> Vector:
-        """How far rounding can move the gains of `scan` in any of the rows, (carts,)."""
-        spreads, steps = self._spreads
-        eps, tiny = limits(self.kernel.factors.dtype)
-        scale = self.kernel.diagonal[rows].max() + self.kernel.squared_norms[rows].max() * spreads
-        return np.asarray(steps * (eps * scale + tiny))
-
-    def only(self, carts: Indices) -> BatchForm:
-        """The form of some of the carts."""
-        return BatchForm(self.kernel, tuple(self.forms[cart] for cart in carts.tolist()))
+    def finalists(self) -> tuple[Indices, Indices, Vector]:
+        """Carts (ascending), rows and τ² of every pair that may be among the k best."""
+        carts, rows, factors, upper = (np.concatenate(parts) for parts in zip(*self._found, strict=True))
+        good = np.flatnonzero(upper >= self.thresholds[carts])
+        good = good[np.argsort(carts[good], kind="stable")]
+        return carts[good], rows[good], factors[good]
 
 
 @dataclass(frozen=True, eq=False)
 class _Search:
-    """One cart's part in the common scan."""
+    """The scan for all carts together."""
 
-    pool: Pool
-    scoring: Scoring
-    tilt: Tilt
-    candidates: Candidates
+    form: BatchForm
+    tilt: BatchTilt
+    pools: Pools
 
-    def offer(self, rows: Indices, gains: FloatArray) -> None:
-        factor, errors = self.tilt.at(rows), self.scoring.rounding(rows, gains.dtype)
-        self.pool.offer(rows, factor * gains.astype(np.float64), factor * errors)
+    @property
+    def _kernel(self) -> Kernel:
+        return self.form.kernel
+
+    def score_strongest(self) -> None:
+        """The kernel's strongest rows, for all carts in one product."""
+        rows = self._kernel.strongest
+        factors, gains = self.tilt.among(rows), self.form.scan(self._kernel.factors[rows], rows)
+        carts, places = np.nonzero(factors)
+        self._offer(carts, rows[places], factors[carts, places], gains[carts, places])
+
+    def score_listed(self) -> None:
+        """The rows each cart's own tilt lists, but for the strongest and those whose bound is too low."""
+        kernel, (carts, rows, factors) = self._kernel, self.tilt.listed
+        if not len(rows):
+            return
+        factors = factors * self.tilt.base_at(carts, rows)
+        bounds = kernel.weights[rows] + self.form.loose_growths[carts] * kernel.squared_norms[rows]
+        hopeful = np.flatnonzero((factors > 0) & (factors * bounds * SLACK >= self.pools.thresholds[carts]))
+        hopeful = hopeful[~is_among(rows[hopeful], kernel.strongest)]
+        hopeful = hopeful[~is_among(self.tilt.keys(carts[hopeful], rows[hopeful]), self.tilt.banned_keys)]
+        carts, rows = carts[hopeful], rows[hopeful]
+        self._offer(carts, rows, factors[hopeful], self.form.at(carts, rows, exact=False))
+
+    def scan_blocks(self) -> None:
+        """Blocks in the order of the highest bound any cart has for them; a cart that is done leaves."""
+        if (self.tilt.block_peaks(self.form.loose_growths) < self.pools.thresholds[:, None]).all():
+            return
+        peaks = self.tilt.block_peaks(self.form.growths)
+        order = np.argsort(-peaks.max(axis=0), kind="stable")
+        peaks = peaks[:, order]  # (carts, blocks)
+        ahead = np.maximum.accumulate(peaks[:, ::-1], axis=1)[:, ::-1]  # the highest bound from here on
+        active, part = np.arange(self.form.size), self.form
+        for place, number in enumerate(order.tolist()):
+            thresholds = self.pools.thresholds
+            if (ahead[:, place] < thresholds).all():
+                break
+            wanted = np.flatnonzero((peaks[:, place] >= thresholds) & (peaks[:, place] > -np.inf))
+            if not len(wanted):
+                continue
+            if len(wanted) < _RESTACK_BELOW * len(active) or not np.isin(wanted, active).all():
+                active, part = wanted, self.form.only(wanted)
+            block = slice(number * BLOCK, min((number + 1) * BLOCK, self._kernel.size))
+            self._score_block(part, active, block)
+
+    def _score_block(self, form: BatchForm, active: Indices, block: slice) -> None:
+        """Score the rows of a block that at least one of the active carts, whose form is given, can want."""
+        kernel, thresholds = self._kernel, self.pools.thresholds[active]
+        bases = self.tilt.bases(block, active)  # (carts or 1, rows)
+        highest, growth = bases.max(axis=0), float(form.growths.max())
+        bounds = highest * (kernel.weights[block] + growth * kernel.squared_norms[block]) * SLACK
+        needed = np.flatnonzero((bounds >= thresholds.min()) & (highest > 0))
+        needed = needed[~is_among(needed + block.start, kernel.strongest)]
+        if not len(needed):
+            return
+        rows, bases = needed + block.start, bases[:, needed]
+        if len(needed) < _GATHER_BELOW * len(bounds):
+            gains = form.scan(kernel.factors[rows], rows)
+        else:
+            gains = form.scan(kernel.factors[block], block)[:, needed]
+        strength = kernel.diagonal[rows].max(), kernel.squared_norms[rows].max()
+        errors = form.rounding(slice(None), *strength, kernel.factors.dtype)[:, None]
+        hits = (bases * (np.maximum(gains, 0) + errors) >= thresholds[:, None]) & (bases > 0)
+        carts, places = np.nonzero(hits)
+        fresh = np.flatnonzero(~is_among(self.tilt.keys(active[carts], rows[places]), self.tilt.apart))
+        carts, places = carts[fresh], places[fresh]
+        factors = np.broadcast_to(bases, gains.shape)[carts, places]
+        self._offer(active[carts], rows[places], factors, gains[carts, places])
+
+    def _offer(self, carts: Indices, rows: Indices, factors: Vector, gains: FloatArray) -> None:
+        errors = self._rounding(carts, rows, self._kernel.factors.dtype)
+        self.pools.offer(carts, rows, factors, gains.astype(np.float64), errors)
+
+    def _rounding(self, carts: Indices, rows: Indices, precision: np.dtype[np.floating[Any]]) -> Vector:
+        kernel = self._kernel
+        return self.form.rounding(carts, kernel.diagonal[rows], kernel.squared_norms[rows], precision)
+
+    def rankings(self, k: int) -> list[Ranking]:
+        """Score the finalists of all carts exactly, and rank them."""
+        carts, rows, factors = self.pools.finalists()
+        raw = self.form.at(carts, rows, exact=True)
+        scores = factors * np.where(raw > self._rounding(carts, rows, np.dtype(np.float64)), raw, 0.0)
+        order = np.lexsort((rows, -scores, carts))
+        order = order[_places_in_runs(carts[order]) < k]
+        borders = np.searchsorted(carts[order], np.arange(self.form.size + 1)).tolist()
+        rows, scores = rows[order], scores[order]
+        return [Ranking(rows[first:last], scores[first:last]) for first, last in pairwise(borders)]
 
 
 def best_rows_of_each(
-    form: BatchForm, scorings: Sequence[Scoring], k: int, tilts: Sequence[Tilt], banned: Sequence[Indices]
+    form: BatchForm, k: int, tilts: Sequence[Tilt], banned: Sequence[Indices]
 ) -> list[Ranking]:
-    """`best_rows` for every cart, sharing the products with F."""
-    if k <= 0 or not scorings:
-        return [Ranking(np.empty(0, dtype=np.intp), np.empty(0)) for _ in scorings]
-    searches = [
-        _Search(Pool(k), scoring, tilt, Candidates(form.kernel, tilt, rows))
-        for scoring, tilt, rows in zip(scorings, tilts, banned, strict=True)
-    ]
-    if form.kernel.size <= BLOCK:
-        _score_together(form, searches, np.arange(form.kernel.size), form.kernel.factors)
-    else:
-        strongest = form.kernel.strongest
-        _score_together(form, searches, strongest, form.kernel.factors[strongest])
-        _score_listed(form, searches)
-        _scan_blocks(form, searches)
-    return [settle(search.pool, search.scoring, search.tilt) for search in searches]
+    """`best_rows` of the gains of every cart, sharing the products with F."""
+    if k <= 0 or not form.size:
+        return [Ranking(np.empty(0, dtype=np.intp), np.empty(0)) for _ in range(form.size)]
+    kernel = form.kernel
+    search = _Search(form, BatchTilt(kernel, tilts, banned), Pools(form.size, min(k, kernel.size)))
+    search.score_strongest()
+    search.score_listed()
+    search.scan_blocks()
+    return search.rankings(k)
 
 
-def _score_together(form: BatchForm, searches: Sequence[_Search], rows: Indices, factors: FloatArray) -> None:
-    """The same rows for all carts, in one product."""
-    gains = np.ascontiguousarray(form.scan(factors, rows).T)
-    for search, own_gains in zip(searches, gains, strict=True):
-        allowed = search.candidates.allows(rows)
-        search.offer(rows[allowed], own_gains[allowed])
-
-
-def _score_listed(form: BatchForm, searches: Sequence[_Search]) -> None:
-    """The rows each cart's own tilt lists, but for the strongest."""
-    for search in searches:
-        if not len(search.tilt.rows):
-            continue
-        listed = search.tilt.rows[~is_among(search.tilt.rows, form.kernel.strongest)]
-        listed = listed[search.candidates.allows(listed)]
-        for start in range(0, len(listed), BLOCK):
-            rows = listed[start : start + BLOCK]
-            search.offer(rows, search.scoring.scan(form.kernel.factors[rows], rows))
-
-
-def _scan_blocks(form: BatchForm, searches: Sequence[_Search]) -> None:
-    """Blocks in the order of the highest bound any cart has for them; each cart leaves when it is done."""
-    peaks = np.array([search.candidates.block_peaks(search.scoring) for search in searches])
-    order = np.argsort(-peaks.max(axis=0), kind="stable")
-    peaks = peaks[:, order]  # (carts, blocks)
-    ahead = np.maximum.accumulate(peaks[:, ::-1], axis=1)[:, ::-1]  # the highest bound from here on
-    thresholds = np.array([search.pool.threshold for search in searches])
-    active, part = np.arange(len(searches)), form
-    for place, number in enumerate(order.tolist()):
-        if (ahead[:, place] < thresholds).all():
-            break
-        wanted = np.flatnonzero((peaks[:, place] >= thresholds) & (peaks[:, place] > -np.inf))
-        if not len(wanted):
-            continue
-        if not np.array_equal(wanted, active):
-            active, part = wanted, form.only(wanted)
-        searching = [searches[cart] for cart in active.tolist()]
-        _offer_block(part, searching, slice(number * BLOCK, min((number + 1) * BLOCK, form.kernel.size)))
-        thresholds[active] = [search.pool.threshold for search in searching]
-
-
-def _offer_block(form: BatchForm, searches: Sequence[_Search], block: slice) -> None:
-    """Score the rows of a block that at least one of the carts can still want."""
-    kernel, base = form.kernel, _bases(searches, block)
-    thresholds = np.array([search.pool.threshold for search in searches])
-    slopes = np.array([search.scoring.slope for search in searches])
-    strength = np.column_stack([kernel.weights[block], kernel.squared_norms[block]])
-    hopeful = (base * (strength @ slopes.T) * SLACK >= thresholds) & (base > 0)  # (rows, carts)
-    needed = np.flatnonzero(hopeful.any(axis=1))
-    if not len(needed):
-        return
-    rows = needed + block.start
-    if len(needed) < _GATHER_BELOW * len(hopeful):
-        gains = form.scan(kernel.factors[rows], rows)
-    else:
-        gains = form.scan(kernel.factors[block], block)[needed]
-    part = base if len(base) == 1 else base[needed]
-    hits = hopeful[needed] & (part * (np.maximum(gains, 0) + form.most_rounding(rows)) >= thresholds)
-    for cart in np.flatnonzero(hits.any(axis=0)).tolist():
-        hit = np.flatnonzero(hits[:, cart])
-        hit = hit[~is_among(rows[hit], searches[cart].candidates.apart)]
-        searches[cart].offer(rows[hit], gains[hit, cart])
-
-
-def _bases(searches: Sequence[_Search], block: slice) -> Matrix:
-    """The carts' dense τ² over a block, (rows, carts), or one row of ones when no tilt has any."""
-    if all(search.tilt.base is None for search in searches):
-        return np.ones((1, len(searches)))
-    ones = np.ones(block.stop - block.start)
-    columns = [ones if search.tilt.base is None else search.tilt.base[block] for search in searches]
-    return np.column_stack(columns)
+def _places_in_runs(carts: Indices) -> Indices:
+    """0, 1, 2, … within each run of equal numbers, which are ascending."""
+    places: Indices = np.arange(len(carts)) - np.searchsorted(carts, carts)
+    return places

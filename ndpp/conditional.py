@@ -217,10 +217,10 @@ def condition(kernel: Kernel, cart: ArrayLike | Sequence[int], *, decoupling: fl
     rows = distinct(check_rows(cart, kernel.size, "cart row"))
     candidates = np.sort(rows)
     factors = kernel.factors[candidates].astype(np.float64)  # (n, R)
-    right = factors @ kernel.core
+    right = kernel.times_core(factors)
     block = right @ factors.T + np.diag(kernel.diagonal[candidates])
     kept, inverse = invert(decoupled(block, decoupling), item_scales(kernel, factors, candidates))
-    left = kernel.core @ factors[kept].T @ inverse
+    left = (inverse.T @ kernel.times_core_transposed(factors[kept])).T
     return Conditional(kernel, rows, decoupling, candidates[kept], inverse, left, right[kept])
 
 

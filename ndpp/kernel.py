@@ -61,6 +61,22 @@ class Kernel:
         chosen = self.factors[index].astype(np.float64)  # (n, R)
         return chosen @ self.core @ chosen.T + np.diag(self.diagonal[index])
 
+    def times_core(self, rows: Matrix) -> Matrix:
+        """rows · X."""
+        return _times(rows, self.core, self._moves)
+
+    def times_core_transposed(self, rows: Matrix) -> Matrix:
+        """rows · Xᵀ."""
+        return _times(rows, self.core.T, self._moves_back)
+
+    @cached_property
+    def _moves(self) -> tuple[Indices, Vector] | None:
+        return _single_entries(self.core)
+
+    @cached_property
+    def _moves_back(self) -> tuple[Indices, Vector] | None:
+        return _single_entries(self.core.T)
+
     def blocks(self) -> Iterator[slice]:
         """Consecutive row ranges that cover the catalogue, so that F is never copied whole."""
         for start in range(0, self.size, BLOCK):
@@ -164,6 +180,23 @@ class Kernel:
         """L = V (I + C) Vᵀ with a skew-symmetric C: what the paper's experiments use."""
         V, C = np.asarray(V), np.asarray(C, dtype=np.float64)
         return cls(V, np.eye(V.shape[1]) + C, _diagonal(d, len(V)))
+
+
+def _single_entries(core: Matrix) -> tuple[Indices, Vector] | None:
+    """Where each column has its only entry, and that entry: so in all kinds but the tied. Otherwise None."""
+    if not core.size or np.count_nonzero(core, axis=0).max() > 1:
+        return None
+    places: Indices = np.argmax(core != 0, axis=0)
+    return places, core[places, np.arange(len(core))]
+
+
+def _times(rows: Matrix, core: Matrix, moves: tuple[Indices, Vector] | None) -> Matrix:
+    """rows · core, where it can be by moving columns about instead of multiplying."""
+    if moves is None:
+        return rows @ core
+    moved: Matrix = np.take(rows, moves[0], axis=-1)
+    moved *= moves[1]
+    return moved
 
 
 def log_det_plus_identity(matrix: Matrix) -> float:
