@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import pairwise
-from typing import Any
+from itertools import accumulate, pairwise
 
 import numpy as np
 
@@ -14,7 +13,8 @@ from ndpp.gains import balanced, growths, limits
 from ndpp.kernel import BLOCK, FloatArray, Indices, Kernel, Matrix, Vector
 from ndpp.scan import SLACK
 
-_STRIP = 1024  # rows multiplied at once: with the columns of a hundred carts they still stay in a cache
+_STRIP = 512  # rows multiplied at once: with the columns of a hundred carts they still stay in a cache
+_MIRROR_LOSS = 8.0  # how many times larger errors may become for a product less
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,6 +37,23 @@ class CartGroup:
     def both(self) -> Matrix:
         """left and rightᵀ side by side, (g, R, 2n)."""
         return np.concatenate([self.left, self.right.transpose(0, 2, 1)], axis=2)
+
+    @cached_property
+    def balanced(self) -> tuple[Matrix, Matrix]:
+        """leftᵀ and right (g, n, R), equally long as in `GainForm.sides`."""
+        balance = balanced(*self.lengths)[:, :, None]
+        return self.left.transpose(0, 2, 1) * balance, self.right / balance
+
+    @cached_property
+    def spreads(self) -> Vector:
+        """Every term of a cart's sum stays below its spread · ‖f_i‖²."""
+        return np.asarray(np.einsum("gn,gn->g", *self.lengths))
+
+    @cached_property
+    def mirrored_spreads(self) -> Vector:
+        """The same where the inverse is applied to images of F instead of to the cart's items."""
+        right = self.lengths[1]
+        return np.asarray(np.einsum("ga,gab,gb->g", right, np.abs(self.inverse), right))
 
     @cached_property
     def growths(self) -> Vector:
@@ -66,35 +83,81 @@ class BatchForm:
     groups: tuple[CartGroup, ...]
 
     @cached_property
+    def _mirrored(self) -> bool:
+        """Whether one product with F serves both sides.
+
+        With Xᵀ = X Diag(1, …, 1, −1, …, −1) the images f_i X F_Yᵀ and f_i Xᵀ F_Yᵀ are the difference and the
+        sum of two products with half of the columns each. L̃_Y⁻¹ is then applied to images, in the precision
+        of F, which is no good for carts whose items are nearly dependent.
+        """
+        return self.kernel.symmetric_columns is not None and all(
+            (group.mirrored_spreads <= _MIRROR_LOSS * group.spreads).all() for group in self.groups
+        )
+
+    @cached_property
     def _columns(self) -> tuple[FloatArray, FloatArray]:
-        """leftᵀ and right of all carts, (N, R) in the precision of F, balanced as `GainForm.sides`."""
-        dtype, rank = self.kernel.factors.dtype, self.kernel.rank
-        lefts, rights = [np.empty((0, rank), dtype=dtype)], [np.empty((0, rank), dtype=dtype)]
-        for group in self.groups:
-            balance = balanced(*group.lengths)[:, :, None]
-            lefts.append((group.left.transpose(0, 2, 1) * balance).astype(dtype).reshape(-1, rank))
-            rights.append((group.right / balance).astype(dtype).reshape(-1, rank))
-        return np.concatenate(lefts), np.concatenate(rights)
+        """What F is multiplied with, (N, R) in its precision: leftᵀ and right, or twice right if mirrored."""
+        if self._mirrored:
+            right = self._stacked([group.right / _positive(group.lengths[1]) for group in self.groups])
+            return right, right
+        lefts, rights = zip(*[group.balanced for group in self.groups], strict=True)
+        return self._stacked(lefts), self._stacked(rights)
+
+    def _stacked(self, parts: Sequence[Matrix]) -> FloatArray:
+        flat = [part.reshape(-1, self.kernel.rank) for part in parts]
+        return np.concatenate(flat).astype(self.kernel.factors.dtype)
+
+    @cached_property
+    def _inverses(self) -> list[FloatArray]:
+        """The transposed inverses that belong to mirrored columns."""
+        lengths = [_positive(group.lengths[1]) for group in self.groups]
+        scaled = [
+            group.inverse.transpose(0, 2, 1) * length * length.transpose(0, 2, 1)
+            for group, length in zip(self.groups, lengths, strict=True)
+        ]
+        return [inverse.astype(self.kernel.factors.dtype) for inverse in scaled]
 
     def scan(self, factors: FloatArray, rows: slice | Indices) -> FloatArray:
         """Unclamped gains (carts, rows) in the precision of F, for `rows` whose factors are given."""
-        used_up = np.empty((self.size, len(factors)), dtype=factors.dtype)
-        for start in range(0, len(factors), _STRIP):
-            strip = slice(start, start + _STRIP)
-            self._add_up(factors[strip], used_up[:, strip])
-        gains: FloatArray = self.kernel.weights[rows].astype(factors.dtype) - used_up
+        gains = np.empty((self.size, len(factors)), dtype=factors.dtype)
+        columns = len(self._columns[0]) if self.groups else 0
+        space = np.empty(
+            (3, columns * min(_STRIP, len(factors))), dtype=factors.dtype
+        )  # used again and again
+        for start in range(0, len(factors) if self.groups else 0, _STRIP):
+            strip = factors[start : start + _STRIP]
+            one, other, third = space[:, : columns * len(strip)].reshape(3, columns, len(strip))
+            terms = self._terms(strip, one, other, third)
+            for group, part in zip(self.groups, self._parts, strict=True):
+                shape = (*group.used.shape, len(strip))
+                gains[group.numbers, start : start + _STRIP] = terms[part].reshape(shape).sum(axis=1)
+        np.subtract(self.kernel.weights[rows].astype(factors.dtype), gains, out=gains)
         return gains
 
-    def _add_up(self, factors: FloatArray, used_up: FloatArray) -> None:
+    def _terms(
+        self, factors: FloatArray, one: FloatArray, other: FloatArray, third: FloatArray
+    ) -> FloatArray:
+        """(f_i·left_a)(f_i·right_a) for all items a of all carts, (N, rows), in one of the spaces given."""
         left, right = self._columns
-        terms = left @ factors.T
-        terms *= right @ factors.T
-        first = 0
-        for group in self.groups:
-            count, n = group.used.shape
-            own = terms[first : first + count * n].reshape(count, n, len(factors))
-            used_up[group.numbers] = own.sum(axis=1)
-            first += count * n
+        if not self._mirrored:
+            np.matmul(left, factors.T, out=one)
+            np.matmul(right, factors.T, out=other)
+            return np.multiply(one, other, out=one)
+        middle = self.kernel.symmetric_columns
+        np.matmul(right[:, :middle], factors[:, :middle].T, out=one)
+        np.matmul(right[:, middle:], factors[:, middle:].T, out=other)
+        np.add(one, other, out=third)
+        np.subtract(one, other, out=one)
+        for group, part, inverse in zip(self.groups, self._parts, self._inverses, strict=True):
+            shape = (*group.used.shape, len(factors))
+            np.matmul(inverse, one[part].reshape(shape), out=other[part].reshape(shape))
+        return np.multiply(other, third, out=other)
+
+    @cached_property
+    def _parts(self) -> list[slice]:
+        """Which columns belong to each group."""
+        borders = [0, *accumulate(group.used.size for group in self.groups)]
+        return [slice(first, last) for first, last in pairwise(borders)]
 
     def at(self, carts: Indices, rows: Indices, *, exact: bool) -> Vector:
         """Unclamped gains of single pairs of a cart and a row, `carts` ascending.
@@ -104,31 +167,32 @@ class BatchForm:
         """
         used_up = np.empty(len(rows))
         for cart, part in _runs(carts):
-            group, place, columns = self._places[cart]
+            group, place = self._places[cart]
             factors = self.kernel.factors[rows[part]]
             if exact:
                 images = (factors.astype(np.float64)[:, None, :] @ group.both[place])[:, 0, :]
                 one, other = np.split(images, 2, axis=1)
             else:
-                one, other = (factors @ side[columns].T for side in self._columns)
+                one, other = (factors @ side[place].T.astype(factors.dtype) for side in group.balanced)
             used_up[part] = np.einsum("mn,mn->m", one, other)
         gains: Vector = self.kernel.weights[rows] - used_up
         return gains
 
     @cached_property
-    def _places(self) -> dict[int, tuple[CartGroup, int, slice]]:
-        """Each cart's group, its place there, and its part of `_columns`."""
-        places, first = {}, 0
-        for group in self.groups:
-            n = group.used.shape[1]
-            for place, number in enumerate(group.numbers.tolist()):
-                places[number] = group, place, slice(first, first + n)
-                first += n
-        return places
+    def _places(self) -> dict[int, tuple[CartGroup, int]]:
+        return {
+            number: (group, place)
+            for group in self.groups
+            for place, number in enumerate(group.numbers.tolist())
+        }
 
     @cached_property
-    def _spreads(self) -> Vector:
-        return self._of_carts([np.einsum("gn,gn->g", *group.lengths) for group in self.groups])
+    def _spreads(self) -> tuple[Vector, Vector]:
+        """The spreads of scanned and of exact gains."""
+        exact = self._of_carts([group.spreads for group in self.groups])
+        if not self._mirrored:
+            return exact, exact
+        return self._of_carts([2 * group.mirrored_spreads for group in self.groups]), exact
 
     @cached_property
     def _steps(self) -> Vector:
@@ -154,12 +218,12 @@ class BatchForm:
         return ordered
 
     def rounding(
-        self, carts: Indices | slice, diagonal: Any, squared_norms: Any, precision: np.dtype[np.floating[Any]]
+        self, carts: Indices | slice, diagonal: Vector, squared_norms: Vector, *, exact: bool
     ) -> Vector:
         """`GainForm.rounding` for pairs of a cart and a row with this d_i and ‖f_i‖²."""
-        eps, tiny = limits(precision)
-        scale = diagonal + (self.kernel.core_norm + self._spreads[carts]) * squared_norms
-        return np.asarray(self._steps[carts] * (eps * scale + tiny))
+        eps, tiny = limits(np.dtype(np.float64) if exact else self.kernel.factors.dtype)
+        spreads = self.kernel.core_norm + self._spreads[int(exact)][carts]
+        return np.asarray(self._steps[carts] * (eps * (diagonal + spreads * squared_norms) + tiny))
 
     def only(self, carts: Indices) -> BatchForm:
         """The form of some of the carts, ascending."""
@@ -169,6 +233,11 @@ class BatchForm:
             if len(places):
                 groups.append(group.only(places, np.searchsorted(carts, group.numbers[places])))
         return BatchForm(self.kernel, len(carts), tuple(groups))
+
+
+def _positive(lengths: Matrix) -> Matrix:
+    """Lengths to divide by, (g, n, 1)."""
+    return np.where(lengths > 0, lengths, 1.0)[:, :, None]
 
 
 def _runs(carts: Indices) -> Iterator[tuple[int, slice]]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 
@@ -78,7 +77,7 @@ class _Search:
         bounds = kernel.weights[rows] + self.form.loose_growths[carts] * kernel.squared_norms[rows]
         hopeful = np.flatnonzero((factors > 0) & (factors * bounds * SLACK >= self.pools.thresholds[carts]))
         hopeful = hopeful[~is_among(rows[hopeful], kernel.strongest)]
-        hopeful = hopeful[~is_among(self.tilt.keys(carts[hopeful], rows[hopeful]), self.tilt.banned_keys)]
+        hopeful = hopeful[~self.tilt.is_banned(carts[hopeful], rows[hopeful])]
         carts, rows = carts[hopeful], rows[hopeful]
         self._offer(carts, rows, factors[hopeful], self.form.at(carts, rows, exact=False))
 
@@ -110,36 +109,39 @@ class _Search:
         highest, growth = bases.max(axis=0), float(form.growths.max())
         bounds = highest * (kernel.weights[block] + growth * kernel.squared_norms[block]) * SLACK
         needed = np.flatnonzero((bounds >= thresholds.min()) & (highest > 0))
-        needed = needed[~is_among(needed + block.start, kernel.strongest)]
         if not len(needed):
             return
-        rows, bases = needed + block.start, bases[:, needed]
+        rows: slice | Indices = block
         if len(needed) < _GATHER_BELOW * len(bounds):
-            gains = form.scan(kernel.factors[rows], rows)
-        else:
-            gains = form.scan(kernel.factors[block], block)[:, needed]
+            rows, bases = needed + block.start, bases[:, needed]
+        gains = form.scan(kernel.factors[rows], rows)
+        np.maximum(gains, 0, out=gains)
         strength = kernel.diagonal[rows].max(), kernel.squared_norms[rows].max()
-        errors = form.rounding(slice(None), *strength, kernel.factors.dtype)[:, None]
-        hits = (bases * (np.maximum(gains, 0) + errors) >= thresholds[:, None]) & (bases > 0)
-        carts, places = np.nonzero(hits)
-        fresh = np.flatnonzero(~is_among(self.tilt.keys(active[carts], rows[places]), self.tilt.apart))
+        errors = form.rounding(slice(None), *strength, exact=False)[:, None]
+        if self.tilt.has_bases:
+            hits = (bases * (gains + errors) >= thresholds[:, None]) & (bases > 0)
+        else:
+            hits = gains >= thresholds[:, None] - errors
+        carts, places = np.divmod(np.flatnonzero(hits), hits.shape[1])  # much faster than np.nonzero
+        hit_rows = places + block.start if isinstance(rows, slice) else rows[places]
+        fresh = np.flatnonzero(~self.tilt.is_apart(active[carts], hit_rows))
         carts, places = carts[fresh], places[fresh]
         factors = np.broadcast_to(bases, gains.shape)[carts, places]
-        self._offer(active[carts], rows[places], factors, gains[carts, places])
+        self._offer(active[carts], hit_rows[fresh], factors, gains[carts, places])
 
     def _offer(self, carts: Indices, rows: Indices, factors: Vector, gains: FloatArray) -> None:
-        errors = self._rounding(carts, rows, self._kernel.factors.dtype)
+        errors = self._rounding(carts, rows, exact=False)
         self.pools.offer(carts, rows, factors, gains.astype(np.float64), errors)
 
-    def _rounding(self, carts: Indices, rows: Indices, precision: np.dtype[np.floating[Any]]) -> Vector:
+    def _rounding(self, carts: Indices, rows: Indices, *, exact: bool) -> Vector:
         kernel = self._kernel
-        return self.form.rounding(carts, kernel.diagonal[rows], kernel.squared_norms[rows], precision)
+        return self.form.rounding(carts, kernel.diagonal[rows], kernel.squared_norms[rows], exact=exact)
 
     def rankings(self, k: int) -> list[Ranking]:
         """Score the finalists of all carts exactly, and rank them."""
         carts, rows, factors = self.pools.finalists()
         raw = self.form.at(carts, rows, exact=True)
-        scores = factors * np.where(raw > self._rounding(carts, rows, np.dtype(np.float64)), raw, 0.0)
+        scores = factors * np.where(raw > self._rounding(carts, rows, exact=True), raw, 0.0)
         order = np.lexsort((rows, -scores, carts))
         order = order[_places_in_runs(carts[order]) < k]
         borders = np.searchsorted(carts[order], np.arange(self.form.size + 1)).tolist()

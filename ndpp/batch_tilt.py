@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 
 from ndpp.kernel import BLOCK, Indices, Kernel, Matrix, Vector
-from ndpp.scan import SLACK, is_among
+from ndpp.scan import SLACK, BoolVector, is_among
 from ndpp.tilt import Tilt
 
 
@@ -70,19 +70,30 @@ class BatchTilt:
         factors[carts[here], np.searchsorted(rows, banned[here])] = 0.0
         return factors
 
-    def keys(self, carts: Indices, rows: Indices) -> Indices:
-        """One number for each pair of a cart and a row."""
+    def is_banned(self, carts: Indices, rows: Indices) -> BoolVector:
+        """Which pairs of a cart and a row are banned."""
+        return is_among(self._keys(carts, rows), self._banned_keys)
+
+    def is_apart(self, carts: Indices, rows: Indices) -> BoolVector:
+        """Which pairs blocks pass over: banned, or scored before because listed or among the strongest."""
+        return is_among(self._keys(carts, rows), self._apart_keys) | is_among(rows, self.kernel.strongest)
+
+    def _keys(self, carts: Indices, rows: Indices) -> Indices:
+        """One number for each pair."""
         return carts * self.kernel.size + rows
 
     @cached_property
-    def banned_keys(self) -> Indices:
-        """The banned pairs, ascending."""
-        return np.sort(self.keys(*self._banned_pairs))
+    def _banned_keys(self) -> Indices:
+        return np.sort(self._keys(*self._banned_pairs))
 
     @cached_property
-    def apart(self) -> Indices:
-        """The pairs that blocks pass over, ascending: banned, or listed and so scored before."""
-        return np.sort(np.concatenate([self.banned_keys, self.keys(*self.listed[:2])]))
+    def _apart_keys(self) -> Indices:
+        return np.sort(np.concatenate([self._banned_keys, self._keys(*self.listed[:2])]))
+
+    @property
+    def has_bases(self) -> bool:
+        """Whether some tilt has a dense part."""
+        return any(base is not None for base in self._bases[0])
 
     def block_peaks(self, growths: Vector) -> Matrix:
         """For each cart and block the highest score that rows apart from the strongest can have."""

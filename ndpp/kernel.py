@@ -77,6 +77,16 @@ class Kernel:
     def _moves_back(self) -> tuple[Indices, Vector] | None:
         return _single_entries(self.core.T)
 
+    @cached_property
+    def symmetric_columns(self) -> int | None:
+        """K, where X is symmetric in its first K columns and skew-symmetric in all others, else None.
+
+        Then Xᵀ is X with the sign of the other columns changed. So it is in all kinds but the tied.
+        """
+        symmetric = (self.core == self.core.T).all(axis=0)
+        count = self.rank if symmetric.all() else int(np.argmin(symmetric))
+        return count if (self.core == -self.core.T).all(axis=0)[count:].all() else None
+
     def blocks(self) -> Iterator[slice]:
         """Consecutive row ranges that cover the catalogue, so that F is never copied whole."""
         for start in range(0, self.size, BLOCK):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from hypothesis import strategies as st
 
-from ndpp import Kernel, Tilt
+from ndpp import Conditional, Kernel, Ranking, Tilt
 
 KINDS = ("symmetric", "ndpp2019", "scalable", "tied")
 
@@ -103,3 +103,12 @@ def dense_conditional(kernel: Kernel, cart: list[int], tilt: Tilt, decoupling: f
     tau = np.sqrt(tilt.dense(kernel.size))
     tau[cart] = 0
     return np.outer(tau, tau) * (L - L[:, cart] @ np.linalg.inv(block) @ L[cart, :])
+
+
+def full_scan(state: Conditional, k: int, tilt: Tilt) -> Ranking:
+    """The best k rows from the float64 gains of all rows."""
+    scores = tilt.dense(state.kernel.size) * state.gains(np.arange(state.kernel.size))
+    allowed = tilt.dense(state.kernel.size) > 0
+    allowed[state.cart] = False
+    rows = sorted(np.flatnonzero(allowed), key=lambda row: (-scores[row], row))[:k]
+    return Ranking(np.array(rows, dtype=np.intp), scores[np.array(rows, dtype=np.intp)])

@@ -8,20 +8,12 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from ndpp_reference import kernels, make_kernel, random_tilt
+from ndpp_reference import full_scan, kernels, make_kernel, random_tilt
 
-from ndpp import Conditional, Kernel, Ranking, Tilt, condition, condition_many, top_k
+from ndpp import Kernel, Tilt, condition, condition_many, top_k
 from ndpp.kernel import BLOCK
 from ndpp.scan import best_rows
 from ndpp.topk import gain_scoring
-
-
-def full_scan(state: Conditional, k: int, tilt: Tilt) -> Ranking:
-    scores = tilt.dense(state.kernel.size) * state.gains(np.arange(state.kernel.size))
-    allowed = tilt.dense(state.kernel.size) > 0
-    allowed[state.cart] = False
-    rows = sorted(np.flatnonzero(allowed), key=lambda row: (-scores[row], row))[:k]
-    return Ranking(np.array(rows, dtype=np.intp), scores[np.array(rows, dtype=np.intp)])
 
 
 @given(
