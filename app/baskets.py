@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
@@ -27,15 +28,20 @@ class Basket(BaseModel):
         return self
 
 
-class ConsideredCart(BaseModel):
+@dataclass(slots=True)
+class ConsideredCart:
     """The cart that an answer is about."""
 
     cart_id: CartId | None
-    items: list[ItemId] = Field(description="The items that the model considered, each once.")
-    unknown_items: list[ItemId] = Field(description="Items that the model does not know.")
-    ignored_items: list[ItemId] = Field(
-        description="Known items that were not considered: they add no information, or the cart is very long."
-    )
+    items: Annotated[list[ItemId], Field(description="The items that the model considered, each once.")]
+    unknown_items: Annotated[list[ItemId], Field(description="Items that the model does not know.")]
+    ignored_items: Annotated[
+        list[ItemId],
+        Field(
+            description="Known items that were not considered: they add no information, or the cart is very "
+            "long."
+        ),
+    ]
 
 
 @dataclass(frozen=True, slots=True)

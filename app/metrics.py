@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager
 from functools import cache
-from time import perf_counter
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest, multiprocess
 from prometheus_client.registry import REGISTRY
@@ -40,20 +37,10 @@ def request_seconds(route: str, method: str, status: int) -> Histogram:
     return REQUESTS.labels(route, method, str(status))
 
 
-_REDIS_OK = REDIS.labels("ok")
-_REDIS_ERROR = REDIS.labels("error")
-
-
-@contextmanager
-def redis_call() -> Iterator[None]:
-    """Time a call to Redis."""
-    start = perf_counter()
-    try:
-        yield
-    except BaseException:
-        _REDIS_ERROR.observe(perf_counter() - start)
-        raise
-    _REDIS_OK.observe(perf_counter() - start)
+@cache
+def redis_seconds(*, ok: bool) -> Histogram:
+    """The histogram of calls to Redis that were answered, or were not."""
+    return REDIS.labels("ok" if ok else "error")
 
 
 def exposition() -> bytes:

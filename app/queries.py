@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any, TypeVar, get_origin
+from urllib.parse import parse_qsl
 
 from fastapi import Request
 from fastapi.exceptions import RequestValidationError
@@ -23,7 +24,7 @@ def query_of(model: type[Model]) -> Callable[[Request], Model]:
 
     def read(request: Request) -> Model:
         values: dict[str, Any] = {}
-        for name, value in request.query_params.multi_items():
+        for name, value in parse_qsl(request.scope["query_string"].decode("latin-1"), keep_blank_values=True):
             if name in lists:
                 values.setdefault(name, []).append(value)
             else:

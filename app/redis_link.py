@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
-from contextlib import contextmanager
+from time import perf_counter
 from types import TracebackType
+from typing import Any
 
 from redis import exceptions
 from redis.asyncio import BlockingConnectionPool, Redis
@@ -15,6 +15,7 @@ from redis.retry import Retry
 from app import metrics
 from app.errors import RedisAway
 from app.logs import get_logger
+from app.redis_reads import SharedReads
 
 _TIMEOUT_SECONDS = 0.8
 _CONNECTIONS = 32
@@ -29,40 +30,50 @@ _AWAY = (
 )
 
 
-class _Deadline:
-    """Cancels what it surrounds when Redis takes too long, and turns that into a TimeoutError.
+class _Call:
+    """Surrounds a call to Redis: times it, gives it up when it takes too long, and says so as `RedisAway`.
 
     Unlike `asyncio.timeout` it does not blame Redis for our own delay: when the event loop was busy, an
     answer may lie unread in a socket, so there is more time.
     """
 
-    def __init__(self, seconds: float) -> None:
-        self._seconds = seconds
-        self._passed = False
+    __slots__ = ("_due", "_given_up", "_link", "_loop", "_start", "_task", "_timer")
 
-    def __enter__(self) -> None:
+    def __init__(self, link: RedisLink) -> None:
+        self._link = link
+
+    def __enter__(self) -> Redis:
         task = asyncio.current_task()
         assert task is not None, "Redis is called from a task"
-        self._task, self._loop = task, asyncio.get_running_loop()
+        self._task, self._loop = task, task.get_loop()
+        self._given_up = False
+        self._start = perf_counter()
         self._wait()
+        return self._link.client
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._timer.cancel()
+        metrics.redis_seconds(ok=error is None).observe(perf_counter() - self._start)
         # Our own cancellation is a timeout; one from outside goes on as it is.
-        if self._passed and self._task.uncancel() == 0 and kind is asyncio.CancelledError:
-            raise TimeoutError("no answer in time") from error
+        if self._given_up and self._task.uncancel() == 0 and kind is asyncio.CancelledError:
+            error = TimeoutError("no answer in time")
+        if error is None:
+            self._link.note(answers=True)
+        elif isinstance(error, _AWAY):
+            self._link.note(answers=False, error=str(error))
+            raise RedisAway("Redis does not answer: try again in a second.") from error
 
     def _wait(self) -> None:
-        self._timer = self._loop.call_later(self._seconds, self._look)
-        self._due = self._loop.time() + self._seconds
+        self._timer = self._loop.call_later(_TIMEOUT_SECONDS, self._look)
+        self._due = self._loop.time() + _TIMEOUT_SECONDS
 
     def _look(self) -> None:
         if self._loop.time() - self._due > _LATE_SECONDS:
             self._wait()
         else:
-            self._passed = True
+            self._given_up = True
             self._task.cancel()
 
 
@@ -81,18 +92,17 @@ class RedisLink:
             retry=Retry(NoBackoff(), 0),
         )
         self.client = Redis(connection_pool=pool)
+        self._reads = SharedReads(pool)
         self._answers = True
 
-    @contextmanager
-    def reaching(self) -> Iterator[Redis]:
-        """The client; a failure to reach Redis inside the block becomes `RedisAway`."""
-        try:
-            with metrics.redis_call(), _Deadline(_TIMEOUT_SECONDS):
-                yield self.client
-        except _AWAY as error:
-            self._note(answers=False, error=str(error))
-            raise RedisAway("Redis does not answer: try again in a second.") from error
-        self._note(answers=True)
+    def reaching(self) -> _Call:
+        """The client, in a `with`; a failure to reach Redis inside the block becomes `RedisAway`."""
+        return _Call(self)
+
+    async def read(self, *command: str | int) -> Any:
+        """The answer to one command that only reads, the cheapest way."""
+        with self.reaching():
+            return await self._reads.ask(*command)
 
     async def ping(self) -> bool:
         """Whether Redis answers right now."""
@@ -105,9 +115,11 @@ class RedisLink:
 
     async def close(self) -> None:
         """Close all connections."""
+        await self._reads.close()
         await self.client.aclose(close_connection_pool=True)
 
-    def _note(self, *, answers: bool, error: str | None = None) -> None:
+    def note(self, *, answers: bool, error: str | None = None) -> None:
+        """Log whether Redis answers, if that is news."""
         if answers == self._answers:
             return
         self._answers = answers

@@ -65,8 +65,7 @@ class CartStore:
 
     async def get(self, cart_id: str) -> Cart | None:
         """The cart, None if there is none."""
-        with self._link.reaching() as redis:
-            text = await redis.getex(_cart_key(cart_id), ex=self._ttl)
+        text = await self._link.read("GETEX", _cart_key(cart_id), "EX", self._ttl)
         return _parse(text) if text else None
 
     async def get_many(self, cart_ids: Sequence[str]) -> list[Cart | None]:

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from fastapi import APIRouter, Request
+from typing import Any
+
+from fastapi import APIRouter, Request, Response
+from pydantic import TypeAdapter
 
 from app.dependencies import CartIdPath, ServicesDep, services_of
+from app.direct import DirectRoute
 from app.errors import CartNotFound, ModelMissing, Overloaded, RedisAway
 from app.problems import COMMON, declare
 from app.queries import documented, query_of
@@ -20,34 +24,52 @@ from app.recommend.schemas import (
 router = APIRouter(tags=["recommendations"], responses=COMMON)
 
 _read_query = query_of(RecommendQuery)
+_ONE, _MANY = TypeAdapter(Recommendations), TypeAdapter(BatchAnswer)
 _PROBLEMS = declare(CartNotFound, ModelMissing, Overloaded, RedisAway)
 
 
-@router.get(
-    "/recommend",
-    summary="Recommend next items",
-    responses=_PROBLEMS,
-    openapi_extra=documented(RecommendQuery),
-)
-async def recommend(request: Request) -> Recommendations:
+def _json(kind: TypeAdapter[Any], answer: object) -> Response:
+    return Response(kind.dump_json(answer), media_type="application/json")
+
+
+async def recommend(request: Request) -> Response:
     """What a cart (`cart_id`), a list (`items`) or an empty cart (neither) should get next.
 
     Items of the cart are never recommended. When the model alone has fewer than k items to offer, `fallback`
     says why.
     """
-    return await services_of(request).recommender.recommend(_read_query(request))
+    return _json(_ONE, await services_of(request).recommender.recommend(_read_query(request)))
 
 
-@router.post("/recommend", summary="Recommend next items (JSON)", responses=_PROBLEMS)
-async def recommend_json(services: ServicesDep, request: RecommendRequest) -> Recommendations:
+router.add_api_route(
+    "/recommend",
+    recommend,
+    methods=["GET"],
+    summary="Recommend next items",
+    response_model=Recommendations,
+    responses=_PROBLEMS,
+    openapi_extra=documented(RecommendQuery),
+    route_class_override=DirectRoute,
+)
+
+
+@router.post(
+    "/recommend",
+    summary="Recommend next items (JSON)",
+    response_model=Recommendations,
+    responses=_PROBLEMS,
+)
+async def recommend_json(services: ServicesDep, request: RecommendRequest) -> Response:
     """The same as `GET /recommend`, with boosts and room for long lists."""
-    return await services.recommender.recommend(request)
+    return _json(_ONE, await services.recommender.recommend(request))
 
 
-@router.post("/recommend/batch", summary="Recommend for many carts", responses=_PROBLEMS)
-async def recommend_batch(services: ServicesDep, request: BatchRequest) -> BatchAnswer:
+@router.post(
+    "/recommend/batch", summary="Recommend for many carts", response_model=BatchAnswer, responses=_PROBLEMS
+)
+async def recommend_batch(services: ServicesDep, request: BatchRequest) -> Response:
     """The same question for up to 256 carts at once; `took_ms` is the time of all of them."""
-    return await services.recommender.recommend_batch(request)
+    return _json(_MANY, await services.recommender.recommend_batch(request))
 
 
 @router.get("/carts/{cart_id}/insights", summary="Look into a cart", responses=_PROBLEMS)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from dataclasses import dataclass
+from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
@@ -58,60 +59,80 @@ class BatchRequest(Options):
     boosts: Boosts | None = None
 
 
-class Reason(BaseModel):
+# Answers of the busiest routes are plain dataclasses: they are made of values that need no checking, and
+# pydantic writes them as JSON just as it writes models.
+
+
+@dataclass(slots=True)
+class Reason:
     """A cart item that speaks for or against a recommendation."""
 
     item_id: ItemId
     name: str | None
-    effect: float = Field(
-        description="What this cart item adds to the recommended item's gain, as a share of its gain on an "
-        "empty cart: above 0 they are complements, below 0 substitutes.",
-        examples=[0.42],
-    )
+    effect: Annotated[
+        float,
+        Field(
+            description="What this cart item adds to the recommended item's gain, as a share of its gain on "
+            "an empty cart: above 0 they are complements, below 0 substitutes.",
+            examples=[0.42],
+        ),
+    ]
 
 
-class RecommendedItem(BaseModel):
+@dataclass(slots=True)
+class RecommendedItem:
     """One recommendation."""
 
-    rank: int = Field(examples=[1])
+    rank: Annotated[int, Field(examples=[1])]
     item_id: ItemId
-    name: str | None = Field(examples=["Tripod"])
-    category: str | None = Field(examples=["Photo"])
-    price: float | None = Field(examples=[89.0])
-    score: float = Field(description="τ²·Δ, the tilted gain det(L_Y+i)/det(L_Y).", examples=[0.037])
-    probability: float = Field(
-        description="That this is the next item, if there is one: score over the sum of all scores, in the "
-        "distribution that all filters, boosts and knobs of the request shape together.",
-        ge=0,
-        le=1,
-        examples=[0.12],
-    )
-    relation: Relation = Field(
-        description="Whether the cart as a whole raises the item's gain by 5 % or more (complement), lowers "
-        "it as much (substitute), or neither."
-    )
-    because: list[Reason] = Field(description="The strongest cart items; empty unless `explain` is true.")
+    name: Annotated[str | None, Field(examples=["Tripod"])]
+    category: Annotated[str | None, Field(examples=["Photo"])]
+    price: Annotated[float | None, Field(examples=[89.0])]
+    score: Annotated[float, Field(description="τ²·Δ, the tilted gain det(L_Y+i)/det(L_Y).", examples=[0.037])]
+    probability: Annotated[
+        float,
+        Field(
+            description="That this is the next item, if there is one: score over the sum of all scores, in "
+            "the distribution that all filters, boosts and knobs of the request shape together.",
+            ge=0,
+            le=1,
+            examples=[0.12],
+        ),
+    ]
+    relation: Annotated[
+        Relation,
+        Field(
+            description="Whether the cart as a whole raises the item's gain by 5 % or more (complement), "
+            "lowers it as much (substitute), or neither."
+        ),
+    ]
+    because: Annotated[
+        list[Reason], Field(description="The strongest cart items; empty unless `explain` is true.")
+    ]
 
 
-class Fallback(BaseModel):
+@dataclass(slots=True)
+class Fallback:
     """Why the model alone did not fill the answer."""
 
     reason: Literal["only_unknown_items", "too_few_candidates"]
     message: str
-    filled: int = Field(description="How many popular items fill the end of the list.")
+    filled: Annotated[int, Field(description="How many popular items fill the end of the list.")]
 
 
-class Recommendations(BaseModel):
+@dataclass(slots=True)
+class Recommendations:
     """What the cart should get next, best first."""
 
-    model_version: str = Field(examples=["20261116-021530-3f9a1c"])
+    model_version: Annotated[str, Field(examples=["20261116-021530-3f9a1c"])]
     cart: ConsideredCart
     items: list[RecommendedItem]
     fallback: Fallback | None
-    took_ms: float = Field(examples=[0.8])
+    took_ms: Annotated[float, Field(examples=[0.8])]
 
 
-class BatchAnswer(BaseModel):
+@dataclass(slots=True)
+class BatchAnswer:
     """One result per cart, in the order of the request."""
 
     model_version: str

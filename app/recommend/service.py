@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from time import perf_counter
 
 import numpy as np
@@ -61,8 +62,7 @@ class Recommender:
             metrics.REUSED.inc()
         _count_fallback(answer)
         took = round((perf_counter() - start) * 1000, 3)
-        cart = answer.cart.model_copy(update={"cart_id": request.cart_id})
-        return answer.model_copy(update={"cart": cart, "took_ms": took})
+        return replace(answer, cart=replace(answer.cart, cart_id=request.cart_id), took_ms=took)
 
     async def _compute_answer(
         self, catalogue: Catalogue, item_ids: list[str], request: RecommendQuery | RecommendRequest
@@ -82,8 +82,8 @@ class Recommender:
         results = await self._compute.run(operations, lambda: _recommend_batch(catalogue, carts, request))
         took = round((perf_counter() - start) * 1000, 3)
         for result in results:
-            result.took_ms = took
             _count_fallback(result)
+        results = [replace(result, took_ms=took) for result in results]
         return BatchAnswer(model_version=catalogue.model.version, results=results, took_ms=took)
 
     async def _known_carts(self, catalogue: Catalogue, baskets: Sequence[Basket]) -> list[KnownCart]:

@@ -9,6 +9,9 @@ import numpy as np
 import pytest
 from app_process import Service
 from app_shop import GROUPS, item_ids, planted_kernel, planted_relevance, publish
+from pydantic import TypeAdapter
+
+from app.recommend.schemas import BatchAnswer, Recommendations
 
 SOLD_OUT = 5
 
@@ -230,6 +233,22 @@ def test_what_is_asked_again_is_answered_again_until_something_changes(service: 
     assert ids(ask(shop, cart_id="asked-2", k=9))[0] == ids(second)[1]
     shop.patch(f"/items/{ids(second)[0]}", json={"in_stock": None})
     assert ask(shop, cart_id="asked-2", k=9)["items"] == first["items"]
+
+
+@pytest.mark.parametrize("fill", [True, False])
+@pytest.mark.parametrize("cart", [["camera-0", "odd", "film-1"], ["odd"], []])
+def test_answers_are_what_the_documentation_says(shop: httpx.Client, cart: list[str], fill: bool) -> None:
+    options = {"k": 100, "explain": True, "fill": fill}
+    answers: list[tuple[type, httpx.Response]] = [
+        (Recommendations, shop.get("/recommend", params={"items": ",".join(cart), **options})),
+        (Recommendations, shop.post("/recommend", json={"items": cart, **options})),
+        (BatchAnswer, shop.post("/recommend/batch", json={"carts": [{"items": cart}] * 2, **options})),
+    ]
+    for kind, answer in answers:
+        adapter = TypeAdapter[Any](kind)
+        read = adapter.validate_json(answer.content, strict=True, extra="forbid")
+        assert adapter.dump_json(read) == answer.content
+        assert answer.headers["content-type"] == "application/json"
 
 
 def test_a_cart_that_is_not_there(shop: httpx.Client) -> None:
