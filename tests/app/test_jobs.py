@@ -60,7 +60,8 @@ def test_every_fit_option_can_be_given() -> None:
     assert known | {"validation", "only_listed_items", "report"} == set(schemas.FitOptions.model_fields)
 
 
-def test_without_a_key_in_the_settings_the_routes_are_closed(service: Service) -> None:
+def test_without_a_key_in_the_settings_the_routes_are_closed(start: Callable[..., Service]) -> None:
+    service = start()
     for method, path in (
         ("POST", "/training-jobs"),
         ("GET", "/training-jobs"),
@@ -69,8 +70,9 @@ def test_without_a_key_in_the_settings_the_routes_are_closed(service: Service) -
         ("POST", "/training-jobs/x/cancel"),
         ("POST", "/models/x/activate"),
         ("DELETE", "/models/x"),
+        ("PATCH", "/items/x"),
     ):
-        answer = service.client.request(method, path, headers=ADMIN)
+        answer = service.client.request(method, path, headers=ADMIN, json={})
         assert answer.status_code == 403
         assert "TRIPOD_ADMIN_KEY is set" in answer.json()["detail"]
 

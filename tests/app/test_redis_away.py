@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import redis
-from app_process import Service, Valkey, eventually
+from app_process import ADMIN_KEY, Service, Valkey, eventually
 from app_shop import publish
 
 
@@ -14,8 +14,9 @@ def test_with_redis_away_the_rest_goes_on_and_all_recovers(
     start: Callable[..., Service], valkey: Valkey, tmp_path: Path
 ) -> None:
     publish(tmp_path / "store")
-    service = start(REDIS_URL=valkey.url).ready()
+    service = start(REDIS_URL=valkey.url, TRIPOD_ADMIN_KEY=ADMIN_KEY).ready()
     shop = service.client
+    shop.headers["X-Admin-Key"] = ADMIN_KEY
     shop.post("/carts/kept/items", json={"item_id": "camera-0"})
     shop.patch("/items/film-0", json={"in_stock": False})
     valkey.kill()
