@@ -135,6 +135,8 @@ def _run(settings: Settings, listening: socket.socket) -> None:
         log_config=None,
         access_log=False,
         server_header=False,
+        proxy_headers=settings.trusted_proxies is not None,
+        forwarded_allow_ips=settings.trusted_proxies,
         timeout_graceful_shutdown=10,
         backlog=2048,
     )

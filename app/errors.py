@@ -23,6 +23,7 @@ Problem
 ├── BodyTooLarge           413
 ├── Invalid                422  a parameter or the body does not make sense
 │   └── IdempotencyKeyReused    the key was used with another request
+├── TooManyRequests        429  this client asks too often: try again after `Retry-After` seconds
 ├── InternalError          500
 └── Unavailable            503  try again after `Retry-After` seconds
     ├── RedisAway               carts cannot be reached
@@ -44,11 +45,12 @@ class Problem(Exception):  # noqa: N818  RFC 9457's word
     status: ClassVar[int] = 500
     slug: ClassVar[str] = "internal-error"
     title: ClassVar[str] = "Something went wrong on our side"
-    retry_after: ClassVar[int | None] = None
+    retry_after: int | None = None  # seconds
 
-    def __init__(self, detail: str, **members: Any) -> None:
+    def __init__(self, detail: str, *, retry_after: int | None = None, **members: Any) -> None:
         super().__init__(detail)
         self.detail = detail
+        self.retry_after = retry_after or self.retry_after
         self.members = members
 
     def document(self) -> dict[str, Any]:
@@ -192,6 +194,12 @@ class IdempotencyKeyReused(Invalid):
     """The same Idempotency-Key came with another request."""
 
     slug, title = "idempotency-key-reused", "The Idempotency-Key was used for another request"
+
+
+class TooManyRequests(Problem):
+    """One client asks more often than the service allows."""
+
+    status, slug, title, retry_after = 429, "too-many-requests", "Too many requests from this client", 1
 
 
 class InternalError(Problem):

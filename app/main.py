@@ -30,6 +30,7 @@ from app.models.activation import ActivationNews
 from app.models.routes import router as models
 from app.models.service import Models
 from app.problems import install_handlers
+from app.rate_limit import RateLimiter
 from app.recommend.insights import Insights
 from app.recommend.routes import router as recommendations
 from app.recommend.service import Recommender
@@ -50,8 +51,9 @@ def create_app(settings: Settings | None = None) -> FastAPI:
         # FastAPI traces by itself; it exports when the usual variables say where to.
         telemetry={"auto_configure": any(name.startswith("OTEL_EXPORTER_OTLP") for name in os.environ)},
     )
-    app.state.services = _build(settings)
-    app.add_middleware(AroundRequests, max_body_bytes=settings.max_body_bytes)
+    services = app.state.services = _build(settings)
+    limiter = RateLimiter(services.link, settings.rate_limit) if settings.rate_limit else None
+    app.add_middleware(AroundRequests, max_body_bytes=settings.max_body_bytes, limiter=limiter)
     install_handlers(app)
     # Not `include_router`, which looks for the route of every request twice.
     app.router.routes[:0] = [route for router in ROUTERS for route in router.routes]

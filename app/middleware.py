@@ -1,4 +1,4 @@
-"""What happens around every request: its id, its size limit, its line in the log, its time in the metrics."""
+"""What happens around every request: its id, its limits, its line in the log, its time in the metrics."""
 
 from __future__ import annotations
 
@@ -11,9 +11,10 @@ from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from app import metrics
-from app.errors import BodyTooLarge, InternalError
+from app.errors import BodyTooLarge, InternalError, TooManyRequests
 from app.logs import get_logger
 from app.problems import METHODS, problem_response
+from app.rate_limit import RateLimiter
 
 _REQUEST_ID = re.compile(rb"[A-Za-z0-9._:-]{1,128}")
 
@@ -21,9 +22,10 @@ _REQUEST_ID = re.compile(rb"[A-Za-z0-9._:-]{1,128}")
 class AroundRequests:
     """A plain ASGI middleware, outside of everything else, so that errors are counted and named as well."""
 
-    def __init__(self, app: ASGIApp, max_body_bytes: int) -> None:
+    def __init__(self, app: ASGIApp, max_body_bytes: int, limiter: RateLimiter | None) -> None:
         self._app = app
         self._max_body_bytes = max_body_bytes
+        self._limiter = limiter
         self._log = get_logger()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -46,16 +48,19 @@ class AroundRequests:
             await send(message)
 
         try:
+            if self._limiter is not None:
+                await self._limiter.check(scope["client"][0] if scope["client"] else "", scope["path"])
             if int(headers.get(b"content-length", b"0")) > self._max_body_bytes:
-                await problem_response(BodyTooLarge(self._too_large()))(scope, receive, send_with_id)
-            else:
-                await self._app(scope, self._limited(receive, headers), send_with_id)
+                raise BodyTooLarge(self._too_large())
+            await self._app(scope, self._limited(receive, headers), send_with_id)
+        except (TooManyRequests, BodyTooLarge) as problem:
+            await problem_response(problem)(scope, receive, send_with_id)
         except Exception:
             self._log.exception("request failed")
             if status:  # the answer is already under way: only breaking it off can tell
                 raise
-            problem = InternalError("This is a mistake in the service; the request id finds it in the log.")
-            await problem_response(problem)(scope, receive, send_with_id)
+            mistake = InternalError("This is a mistake in the service; the request id finds it in the log.")
+            await problem_response(mistake)(scope, receive, send_with_id)
         finally:
             self._note(scope, status or 499, perf_counter() - start)
 

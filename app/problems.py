@@ -19,6 +19,7 @@ from app.errors import (
     MethodNotAllowed,
     NotFound,
     Problem,
+    TooManyRequests,
     problem_type,
 )
 
@@ -84,8 +85,9 @@ def declare(*problems: type[Problem]) -> dict[int | str, dict[str, Any]]:
     return responses
 
 
-# What any route can end in; every router declares it.
-COMMON = declare(BadRequest, BodyTooLarge, Invalid, InternalError)
+# What any route can end in; every router declares it. Only health and metrics are never limited.
+UNLIMITED = declare(BadRequest, BodyTooLarge, Invalid, InternalError)
+COMMON = {**UNLIMITED, **declare(TooManyRequests)}
 
 
 def install_handlers(app: FastAPI) -> None:

@@ -93,7 +93,7 @@ class RedisLink:
         )
         self.client = Redis(connection_pool=pool)
         self._reads = SharedReads(pool)
-        self._answers = True
+        self.answers = True
 
     def reaching(self) -> _Call:
         """The client, in a `with`; a failure to reach Redis inside the block becomes `RedisAway`."""
@@ -120,9 +120,9 @@ class RedisLink:
 
     def note(self, *, answers: bool, error: str | None = None) -> None:
         """Log whether Redis answers, if that is news."""
-        if answers == self._answers:
+        if answers == self.answers:
             return
-        self._answers = answers
+        self.answers = answers
         if answers:
             get_logger().info("redis is back")
         else:

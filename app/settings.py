@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ipaddress import ip_network
 from typing import Literal
 from urllib.parse import urlsplit
 
@@ -59,6 +60,17 @@ class Settings(BaseSettings):
     max_body_bytes: int = Field(
         default=1_048_576, ge=1_024, le=1_073_741_824, description="A larger request body is answered 413."
     )
+    rate_limit: int = Field(
+        default=0,
+        ge=0,
+        le=1_000_000,
+        description="Requests a minute from one client address; more are answered 429. 0: no limit.",
+    )
+    trusted_proxies: str | None = Field(
+        default=None,
+        description="Whose X-Forwarded-For tells a client's address: the addresses or networks of your proxies, "
+        "with commas, or `*`. Unset: nobody's.",
+    )
     poll_seconds: float = Field(
         default=1.0,
         ge=0.05,
@@ -114,6 +126,16 @@ class Settings(BaseSettings):
         if url is not None and urlsplit(url).scheme not in ("redis", "rediss", "unix"):
             raise ValueError("it must begin with redis://, rediss:// or unix://")
         return url or None
+
+    @field_validator("trusted_proxies")
+    @classmethod
+    def _known_networks(cls, text: str | None) -> str | None:
+        for part in (text or "").split(","):
+            try:
+                ip_network(part.strip() if part.strip() not in ("", "*") else "::")
+            except ValueError:
+                raise ValueError("it must be addresses or networks with commas, such as 10.0.0.0/8") from None
+        return text or None
 
     @field_validator("retrain_cron")
     @classmethod

@@ -49,6 +49,8 @@ def runs(pid: int) -> bool:
         ("TRIPOD_LOG_LEVEL", "loud"),
         ("REDIS_URL", "http://example.org"),
         ("TRIPOD_ADMIN_KEY", "short"),
+        ("TRIPOD_RATE_LIMIT", "-1"),
+        ("TRIPOD_TRUSTED_PROXIES", "10.0.0.1,my-proxy"),
     ],
 )
 def test_a_bad_setting_stops_the_start_with_a_sentence(variable: str, value: str) -> None:
