@@ -48,6 +48,8 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     app = FastAPI(
         lifespan=_lifespan,
         redirect_slashes=False,
+        docs_url=None,  # FastAPI's own pages load their scripts from elsewhere: ours is in `web`
+        redoc_url=None,
         # FastAPI traces by itself; it exports when the usual variables say where to.
         telemetry={"auto_configure": any(name.startswith("OTEL_EXPORTER_OTLP") for name in os.environ)},
     )

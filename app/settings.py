@@ -68,8 +68,8 @@ class Settings(BaseSettings):
     )
     trusted_proxies: str | None = Field(
         default=None,
-        description="Whose X-Forwarded-For tells a client's address: the addresses or networks of your proxies, "
-        "with commas, or `*`. Unset: nobody's.",
+        description="Whose X-Forwarded-For tells a client's address: the addresses or networks of your "
+        "proxies, with commas, or `*`. Unset: nobody's.",
     )
     poll_seconds: float = Field(
         default=1.0,

@@ -1,4 +1,4 @@
-"""The two pages and the files they are made of. The browser gets everything else from the public API."""
+"""The pages and the files they are made of. The browser gets everything else from the public API."""
 
 from __future__ import annotations
 
@@ -6,11 +6,13 @@ import hashlib
 from dataclasses import dataclass
 from pathlib import Path
 
+import fastapi_offline
 from fastapi import APIRouter, Request, Response
 
 from app.errors import NotFound
 
 _FOLDER = Path(__file__).parent / "static"
+_SWAGGER_FOLDER = Path(fastapi_offline.__file__).parent / "static"
 _MEDIA_TYPES = {
     ".html": "text/html",
     ".css": "text/css",
@@ -24,6 +26,9 @@ _HEADERS = {
     "Referrer-Policy": "no-referrer",
     # Ask each time: an answer of 304 is cheap, and a page must not meet the modules of another release.
     "Cache-Control": "no-cache",
+}
+_DOCS_HEADERS = {  # Swagger UI brings its pictures along
+    "Content-Security-Policy": f"{_HEADERS['Content-Security-Policy']}; img-src 'self' data:"
 }
 
 
@@ -40,8 +45,8 @@ class _StaticFile:
         content = path.read_bytes()
         return cls(content, _MEDIA_TYPES[path.suffix], f'"{hashlib.sha256(content).hexdigest()[:32]}"')
 
-    def answer(self, request: Request) -> Response:
-        headers = {**_HEADERS, "ETag": self.etag}
+    def answer(self, request: Request, **more_headers: str) -> Response:
+        headers = {**_HEADERS, **more_headers, "ETag": self.etag}
         if self.etag in request.headers.get("If-None-Match", ""):
             return Response(status_code=304, headers=headers)
         return Response(self.content, media_type=self.media_type, headers=headers)
@@ -53,6 +58,8 @@ _FILES = {
     for path in _FOLDER.rglob("*")
     if path.is_file()
 }
+for _name in ("swagger-ui.css", "swagger-ui-bundle.js"):
+    _FILES[f"swagger/{_name}"] = _StaticFile.read(_SWAGGER_FOLDER / _name)
 
 router = APIRouter(include_in_schema=False)
 
@@ -67,6 +74,12 @@ async def storefront(request: Request) -> Response:
 async def dashboard(request: Request) -> Response:
     """Health, traffic, models and training."""
     return _FILES["dashboard.html"].answer(request)
+
+
+@router.get("/docs")
+async def documentation(request: Request) -> Response:
+    """Every route with a form to try it. Swagger UI comes from here too: it works without a network."""
+    return _FILES["docs.html"].answer(request, **_DOCS_HEADERS)
 
 
 @router.get("/static/{path:path}")
