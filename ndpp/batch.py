@@ -100,7 +100,7 @@ def _condition_group(kernel: Kernel, numbers: Indices, carts: Indices, decouplin
     right = kernel.times_core(factors)
     diagonals = kernel.diagonal[ordered][:, :, None] * np.eye(ordered.shape[1])
     blocks = decoupled(right @ factors.transpose(0, 2, 1) + diagonals, decoupling)
-    inverses = invert_stack(blocks, item_scales(kernel, factors, ordered))
+    inverses = invert_stack(blocks, item_scales(kernel, ordered))
     if inverses is not None:
         left = inverses.transpose(0, 2, 1) @ kernel.times_core_transposed(factors)  # (g, n, R)
         return [CartGroup(numbers, ordered, inverses, left.transpose(0, 2, 1), right)]

@@ -171,7 +171,7 @@ class BatchForm:
             factors = self.kernel.factors[rows[part]]
             if exact:
                 images = (factors.astype(np.float64)[:, None, :] @ group.both[place])[:, 0, :]
-                one, other = np.split(images, 2, axis=1)
+                one, other = images[:, : group.used.shape[1]], images[:, group.used.shape[1] :]
             else:
                 one, other = (factors @ side[place].T.astype(factors.dtype) for side in group.balanced)
             used_up[part] = np.einsum("mn,mn->m", one, other)

@@ -20,12 +20,10 @@ def decoupled(block: Matrix, decoupling: float) -> Matrix:
     return np.where(own, block, (1 - decoupling) * block)
 
 
-def item_scales(kernel: Kernel, factors: Matrix, rows: Indices) -> Vector:
+def item_scales(kernel: Kernel, rows: Indices) -> Vector:
     """s with |L_ab| ≤ s_a s_b, so that tolerances do not depend on how popular an item is."""
-    scale: Vector = np.sqrt(
-        kernel.diagonal[rows] + kernel.core_norm * np.einsum("...r,...r->...", factors, factors)
-    )
-    return scale
+    scales: Vector = np.sqrt(kernel.diagonal[rows] + kernel.core_norm * kernel.squared_norms[rows])
+    return scales
 
 
 def invert(block: Matrix, scales: Vector) -> tuple[Indices, Matrix]:
@@ -36,10 +34,10 @@ def invert(block: Matrix, scales: Vector) -> tuple[Indices, Matrix]:
     """
     everything = np.arange(len(block), dtype=np.intp)
     if scales.all():
-        scaled = block / np.outer(scales, scales)
-        inverse = _safe_inverse(scaled)
+        products = scales[:, None] * scales
+        inverse = _safe_inverse(block / products)
         if inverse is not None:
-            return everything, inverse / np.outer(scales, scales)
+            return everything, inverse / products
     kept = everything[scales > 0]
     scaled = block[np.ix_(kept, kept)] / np.outer(scales[kept], scales[kept])
     order = _independent_rows(scaled)
@@ -67,8 +65,8 @@ def _safe_inverse(scaled: Matrix) -> Matrix | None:
         inverse: Matrix = np.linalg.inv(scaled).astype(np.float64, copy=False)
     except np.linalg.LinAlgError:
         return None
-    usable = np.isfinite(inverse).all() and np.abs(inverse).max(initial=0.0) <= 1 / _TOLERANCE
-    return inverse if usable else None
+    largest = np.abs(inverse).max(initial=0.0)
+    return inverse if largest <= 1 / _TOLERANCE else None  # NaN is not
 
 
 def _independent_rows(scaled: Matrix) -> Indices:

@@ -33,16 +33,24 @@ class GainForm:
     @cached_property
     def sides(self) -> tuple[FloatArray, FloatArray]:
         """left and rightᵀ (R, n) in the precision of F, equally long to keep float32 far from its limits."""
-        balance = balanced(*self._lengths)
-        dtype = self.kernel.factors.dtype
-        return (self.left * balance).astype(dtype), (self.right.T / balance).astype(dtype)
+        left, right = np.split(self._both_sides, 2, axis=1)
+        return left, right
 
     @cached_property
     def _columns(self) -> FloatArray:
         """What F is multiplied with, in the precision of F: both sides in one, or W."""
         if self._whole is not None:
             return self._whole.astype(self.kernel.factors.dtype)
-        return np.hstack(self.sides)
+        return self._both_sides
+
+    @cached_property
+    def _both_sides(self) -> FloatArray:
+        """`sides` in one array, (R, 2n)."""
+        n, balance = len(self.right), balanced(*self._lengths)
+        both = np.empty((self.kernel.rank, 2 * n), dtype=self.kernel.factors.dtype)
+        np.multiply(self.left, balance, out=both[:, :n], casting="same_kind")
+        np.divide(self.right.T, balance, out=both[:, n:], casting="same_kind")
+        return both
 
     @cached_property
     def spread(self) -> float:
@@ -62,6 +70,8 @@ class GainForm:
 
     def scan(self, factors: FloatArray, rows: slice | Indices) -> FloatArray:
         """Unclamped gains in the precision of F, for `rows` whose factors are given: the fast way."""
+        if isinstance(rows, slice) and rows == slice(None):
+            return self._scanned
         images = factors @ self._columns
         if self._whole is not None:
             gains: FloatArray = np.einsum("im,im->i", images, factors)
@@ -69,6 +79,15 @@ class GainForm:
         n = len(self.right)
         used_up: FloatArray = np.einsum("im,im->i", images[:, :n], images[:, n:])
         return self.kernel.weights[rows].astype(factors.dtype) - used_up
+
+    @cached_property
+    def _scanned(self) -> FloatArray:
+        """The scan of the whole catalogue: a ranking and the total of its scores both want it."""
+        gains = np.empty(self.kernel.size, dtype=self.kernel.factors.dtype)
+        for rows in self.kernel.blocks():
+            gains[rows] = self.scan(self.kernel.factors[rows], rows)
+        gains.flags.writeable = False
+        return gains
 
     def exact(self, rows: Indices) -> Vector:
         """Unclamped gains in float64.
@@ -82,13 +101,19 @@ class GainForm:
             gains[start : start + BLOCK] = self._in_float64(factors, part)[:, 0]
         return gains
 
+    @cached_property
+    def _both(self) -> Matrix:
+        """left and rightᵀ side by side in float64, (R, 2n)."""
+        return np.hstack([self.left, self.right.T])
+
     def _in_float64(self, factors: Matrix, rows: slice | Indices) -> Matrix:
         """Gains (m, q) for factors (m, q, R): a stack of products, or one large one when m is 1."""
         if self._whole is not None:
             return self.kernel.diagonal[rows].reshape(len(factors), -1) + _dots(
                 factors @ self._whole, factors
             )
-        used_up = _dots(factors @ self.left, factors @ self.right.T)
+        images, n = factors @ self._both, len(self.right)
+        used_up = _dots(images[:, :, :n], images[:, :, n:])
         return self.kernel.weights[rows].reshape(len(factors), -1) - used_up
 
     def gains(self, rows: Indices) -> Vector:

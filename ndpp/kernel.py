@@ -59,7 +59,7 @@ class Kernel:
         """The dense L restricted to `rows`, in float64."""
         index = np.asarray(rows, dtype=np.intp)
         chosen = self.factors[index].astype(np.float64)  # (n, R)
-        return chosen @ self.core @ chosen.T + np.diag(self.diagonal[index])
+        return self.times_core(chosen) @ chosen.T + np.diag(self.diagonal[index])
 
     def times_core(self, rows: Matrix) -> Matrix:
         """rows · X."""

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ndpp.kernel import Indices, Vector
+
+_SMALL = 20_000  # items
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,10 +31,17 @@ class Relevance:
         spans = [slice(self.offsets[y], self.offsets[y + 1]) for y in distinct]
         if not spans:
             return np.empty(0, dtype=np.intp), np.empty(0)
-        rows, position = np.unique(
-            np.concatenate([self.neighbours[span] for span in spans]), return_inverse=True
-        )
-        weights = np.concatenate([self.weights[span] for span in spans]).astype(np.float64)
-        totals: Vector = np.bincount(position, weights=weights, minlength=len(rows)).astype(np.float64)
-        above = totals > self.floor
-        return rows[above].astype(np.intp), totals[above]
+        rows = np.concatenate([self.neighbours[span] for span in spans])
+        weights = np.concatenate([self.weights[span] for span in spans])
+        if len(self.offsets) <= _SMALL:  # then one sum for each item is quicker than finding equal rows
+            totals = _sums(rows, weights)
+            above = np.flatnonzero(totals > self.floor)
+            return above, totals[above]
+        listed, position = np.unique(rows, return_inverse=True)
+        totals = _sums(position, weights)
+        above = np.flatnonzero(totals > self.floor)
+        return listed[above].astype(np.intp), totals[above]
+
+
+def _sums(places: NDArray[np.integer[Any]], weights: NDArray[np.float32]) -> Vector:
+    return np.bincount(places, weights=weights).astype(np.float64, copy=False)

@@ -150,10 +150,12 @@ def settle(pool: Pool, scoring: Scoring, tilt: Tilt, above: float = -np.inf) -> 
 
 
 def _offer_everything(pool: Pool, scoring: Scoring, candidates: Candidates) -> None:
-    rows = np.flatnonzero(candidates.allows(np.arange(scoring.kernel.size)))
-    factor = candidates.tilt.at(rows)
-    scores: Vector = factor * scoring.scan(scoring.kernel.factors, slice(None))[rows]
-    pool.offer(rows, scores, factor * scoring.rounding(rows, scoring.kernel.factors.dtype))
+    kernel, factors = scoring.kernel, candidates.tilt.dense(scoring.kernel.size)
+    factors[candidates.banned] = 0.0
+    rows = np.flatnonzero(factors)
+    factors = factors[rows]
+    scores: Vector = factors * scoring.scan(kernel.factors, slice(None))[rows]
+    pool.offer(rows, scores, factors * scoring.rounding(rows, kernel.factors.dtype))
 
 
 def _offer_by_bound(pool: Pool, scoring: Scoring, candidates: Candidates) -> None:

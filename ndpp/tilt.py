@@ -119,6 +119,8 @@ def _merged(rows: Indices, factors: Vector) -> tuple[Indices, Vector]:
     index, values = np.asarray(rows, dtype=np.intp), np.asarray(factors, dtype=np.float64)
     if index.ndim != 1 or index.shape != values.shape:
         raise ValueError(f"a tilt needs one factor a row, got {index.shape} rows and {values.shape} factors")
+    if (index[1:] > index[:-1]).all():
+        return index, values
     unique, place = np.unique(index, return_inverse=True)
     product = np.ones(len(unique))
     np.multiply.at(product, place, values)
@@ -126,7 +128,7 @@ def _merged(rows: Indices, factors: Vector) -> tuple[Indices, Vector]:
 
 
 def _checked(values: NDArray[np.floating[Any]], name: str) -> Vector:
-    if not np.isfinite(values).all() or (values < 0).any():
+    if values.size and not 0 <= values.min() <= values.max() < np.inf:  # false for NaN too
         raise ValueError(f"the tilt's {name} must be finite and not negative")
     return np.asarray(values, dtype=np.float64)
 

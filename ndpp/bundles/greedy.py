@@ -57,7 +57,7 @@ def _best_pair(problem: Problem, form: GainForm, items: Sequence[int]) -> list[i
     if len(rows) < 2:
         return []
     factors = problem.kernel.factors[rows].astype(np.float64)
-    block = factors @ problem.kernel.core @ factors.T - (factors @ form.left) @ (form.right @ factors.T)
+    block = problem.kernel.times_core(factors) @ factors.T - (factors @ form.left) @ (form.right @ factors.T)
     tau = problem.tilt.at(rows)
     pairs = np.triu(-block * block.T * np.outer(tau, tau), 1)
     first, second = np.unravel_index(int(np.argmax(pairs)), pairs.shape)

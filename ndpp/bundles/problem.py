@@ -72,8 +72,9 @@ class Problem:
 
     def rows_and_columns(self, factors: Matrix) -> tuple[Matrix, Matrix]:
         """F_S W and W F_Sᵀ for the factors (m, R) of a set S, without forming W."""
-        core, left, right = self.kernel.core, self.state.left, self.state.right
-        return factors @ core - (factors @ left) @ right, core @ factors.T - left @ (right @ factors.T)
+        kernel, left, right = self.kernel, self.state.left, self.state.right
+        rows = kernel.times_core(factors) - (factors @ left) @ right
+        return rows, kernel.times_core_transposed(factors).T - left @ (right @ factors.T)
 
     def block(self, rows: ArrayLike) -> Matrix:
         """The tilted kernel given the cart, restricted to `rows`."""
@@ -97,8 +98,7 @@ class Problem:
         return Bundle(rows[: len(gains)], log_det, gains, self.available)
 
     def _scales(self, rows: Indices) -> Vector:
-        factors = self.kernel.factors[rows].astype(np.float64)
-        scales: Vector = item_scales(self.kernel, factors, rows) ** 2 * self.tilt.at(rows)
+        scales: Vector = item_scales(self.kernel, rows) ** 2 * self.tilt.at(rows)
         return scales
 
 
@@ -118,7 +118,7 @@ class Choice:
         factors = problem.kernel.factors[rows].astype(np.float64)
         right, columns = problem.rows_and_columns(factors)
         block = right @ factors.T + np.diag(problem.kernel.diagonal[rows])
-        kept, inverse = invert(block, item_scales(problem.kernel, factors, rows))
+        kept, inverse = invert(block, item_scales(problem.kernel, rows))
         return cls(rows[kept], inverse, columns[:, kept] @ inverse, right[kept])
 
 

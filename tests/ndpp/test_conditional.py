@@ -19,6 +19,7 @@ from ndpp_reference import (
 )
 
 from ndpp import Kernel, Tilt, condition
+from ndpp.kernel import BLOCK
 
 OMEGAS = st.sampled_from([0.0, 0.3, 0.9, 1.0])
 
@@ -190,12 +191,28 @@ def test_carts_beyond_the_rank_have_no_gains_and_uniform_probabilities(kind: str
     assert (with_diagonal.gains()[12:] >= 0.1 - 1e-9).all()
 
 
-def test_the_closed_form_total_equals_the_sum() -> None:
-    kernel = make_kernel(np.random.default_rng(3), 40, "scalable", diagonal=True)
-    state = condition(kernel, [3, 9])
-    tilt = Tilt.excluding([0, 3]) * Tilt.boosting([7, 8], [2.0, 5.0])
-    assert state.total() == pytest.approx(state.gains().sum())
-    assert state.total(tilt) == pytest.approx(tilt.dense(40) @ state.gains())
+@pytest.mark.parametrize("size", [40, BLOCK + 40])
+@pytest.mark.parametrize("omega", [0.0, 0.9])
+@pytest.mark.parametrize("precision", [np.float32, np.float64])
+def test_every_way_to_a_total_equals_the_sum(size: int, omega: float, precision: type) -> None:
+    """Small and large catalogues, with and without a closed form, scanned in either precision."""
+    kernel = make_kernel(np.random.default_rng(3), size, "scalable", diagonal=True)
+    kernel = Kernel(kernel.factors.astype(precision), kernel.core, kernel.diagonal)
+    sparse = Tilt.excluding([0, 3]) * Tilt.boosting([7, 8], [2.0, 5.0])
+    for tilt in (Tilt(), sparse, sparse * Tilt(np.linspace(0, 2, size))):
+        expected = tilt.dense(size) @ condition(kernel, [3, 9], decoupling=omega).gains()
+        found = condition(kernel, [3, 9], decoupling=omega).total(tilt)
+        assert found == pytest.approx(expected, rel=1e-6 if precision == np.float32 else 1e-12)
+
+
+def test_a_total_lost_in_single_precision_is_summed_in_double() -> None:
+    """Hardly anything is left beside a cart that nearly spans the catalogue."""
+    rng = np.random.default_rng(5)
+    V = rng.normal(size=(50, 4)).astype(np.float32)
+    kernel = Kernel.symmetric(V, np.full(50, 1e-6))
+    state = condition(kernel, [0, 1, 2, 3, 4, 5])
+    expected = dense_gains(full_matrix(kernel), [0, 1, 2, 3, 4, 5]).sum()
+    assert state.total() == pytest.approx(expected, rel=1e-5)
 
 
 @pytest.mark.parametrize(
