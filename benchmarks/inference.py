@@ -57,7 +57,11 @@ def main(
     trained = {name: warm(kernel) for name, kernel in trained_kernels(store or []).items()}
     comparisons = [greedy_speed(greedy_items, 150, repeats)]
     zipf = warm(zipf_kernel(items, 200))
-    comparisons += [next_item_speed(zipf, "Zipf", 5, repeats), batch_speed(zipf, "Zipf", 4, repeats)]
+    comparisons += [
+        next_item_speed(zipf, "Zipf", 5, repeats),
+        batch_speed(zipf, "Zipf", 4, repeats),
+        batch_speed(zipf, "Zipf, tilts of 300 rows", 4, repeats, evidence=300),
+    ]
     grown = growth(zipf, [size for size in (1_000, 10_000, 100_000, 1_000_000) if size <= items], repeats)
     comparisons.append(local_search_speed(zipf, f"Zipf M={items:,}", repeats))
     quality = [map_quality(kernel, name, 20) for name, kernel in trained.items()]

@@ -14,6 +14,8 @@ from benchmarks.algorithm1 import full_scan, greedy_algorithm_1
 from benchmarks.zipf import popular_carts, zipf_kernel
 from ndpp import (
     Kernel,
+    Ranking,
+    Tilt,
     condition,
     condition_many,
     map_greedy,
@@ -104,19 +106,39 @@ def _bounded_scan_of(kernel: Kernel, cart: list[int]) -> Indices:
     return top_k(condition(kernel, cart), K).rows
 
 
-def batch_speed(kernel: Kernel, label: str, least: float | None, repeats: int) -> Comparison:
-    """64 carts in one batch against 64 single calls."""
+def batch_speed(
+    kernel: Kernel, label: str, least: float | None, repeats: int, *, evidence: int = 0
+) -> Comparison:
+    """64 carts in one batch against 64 single calls, with so many rows of evidence in each cart's tilt."""
     carts = popular_carts(kernel.size, 5, 64)
-    singles, batch = alternate(
-        [
-            lambda: [top_k(condition(kernel, cart), K) for cart in carts],
-            lambda: condition_many(kernel, carts).top_k(K),
-        ],
-        repeats,
-    )
+    tilts = evidence_tilts(kernel.size, evidence, len(carts))
+
+    def one_by_one() -> list[Ranking]:
+        return [top_k(condition(kernel, cart), K, tilt) for cart, tilt in zip(carts, tilts, strict=True)]
+
+    def together() -> list[Ranking]:
+        return condition_many(kernel, carts).top_k(K, tilts)
+
+    if any(
+        one.rows.tolist() != other.rows.tolist() for one, other in zip(one_by_one(), together(), strict=True)
+    ):
+        raise AssertionError("a batch and its single calls answered differently")
+    singles, batch = alternate([one_by_one, together], repeats)
     name = f"64 carts of 5, M={kernel.size:,}, R={kernel.rank}, {label}: one batch against single calls"
     goal = "none" if least is None else f"≥ {least:.2f}×"
     return Comparison(name, singles, batch, goal, None if least is None else singles / batch >= least)
+
+
+def evidence_tilts(items: int, rows: int, count: int) -> list[Tilt]:
+    """Tilts as the service makes them: some rows raised by heavy-tailed factors, a few excluded."""
+    rng = np.random.default_rng(2)
+    if not rows:
+        return [Tilt()] * count
+    return [
+        Tilt.boosting(popular_carts(items, rows, 1, seed=seed)[0], (1 + rng.pareto(1, rows)) ** 2)
+        * Tilt.excluding(rng.integers(0, items, 10))
+        for seed in range(count)
+    ]
 
 
 def local_search_speed(kernel: Kernel, label: str, repeats: int) -> Comparison:

@@ -175,12 +175,12 @@ def _offer_block(pool: Pool, scoring: Scoring, candidates: Candidates, start: in
     block = slice(start, min(start + BLOCK, kernel.size))
     factor = 1.0 if base is None else base[block]
     bound = factor * scoring.bound(kernel.weights[block], kernel.squared_norms[block])
-    hopeful = np.flatnonzero((bound >= pool.threshold) & (np.asarray(factor) > 0))
-    if len(hopeful) >= _GATHER_BELOW * (block.stop - block.start):
-        errors = scoring.rounding(block, kernel.factors.dtype)
-        upper = factor * (np.maximum(scoring.scan(kernel.factors[block], block), 0.0) + errors)
-        hopeful = hopeful[upper[hopeful] >= pool.threshold]
-    rows = hopeful + start
+    hopeful = (bound >= pool.threshold) & (np.asarray(factor) > 0)
+    if np.count_nonzero(hopeful) >= _GATHER_BELOW * len(hopeful):
+        upper = scoring.rounding(block, kernel.factors.dtype)
+        upper += np.maximum(scoring.scan(kernel.factors[block], block), 0.0)
+        hopeful &= factor * upper >= pool.threshold
+    rows = np.flatnonzero(hopeful) + start
     _offer_rows(pool, scoring, candidates.tilt, rows[~is_among(rows, candidates.apart)])
 
 
