@@ -48,7 +48,7 @@ class ConditionalBatch:
         """Gains of every cart for a range of rows, (carts, rows), in the precision of F, never negative."""
         first, last, _ = (rows or slice(None)).indices(self.kernel.size)
         gains = np.empty((len(self), max(last - first, 0)), dtype=self.kernel.factors.dtype)
-        for start in range(first, last, BLOCK):
+        for start in range(first, last if self.carts else first, BLOCK):
             part = slice(start, min(start + BLOCK, last))
             raw = self.form.scan(self.kernel.factors[part], part)
             np.maximum(raw, 0, out=gains[:, start - first : part.stop - first])

@@ -11,7 +11,7 @@ import numpy as np
 
 from ndpp.gains import balanced, growths, limits
 from ndpp.kernel import BLOCK, FloatArray, Indices, Kernel, Matrix, Vector
-from ndpp.scan import SLACK
+from ndpp.scan import SLACK, BoolVector
 
 _STRIP = 512  # rows multiplied at once: with the columns of a hundred carts they still stay in a cache
 _MIRROR_LOSS = 8.0  # how many times larger errors may become for a product less
@@ -56,6 +56,11 @@ class CartGroup:
         return np.asarray(np.einsum("ga,gab,gb->g", right, np.abs(self.inverse), right))
 
     @cached_property
+    def may_be_mirrored(self) -> BoolVector:
+        """Which carts lose little by that: not those whose items are nearly dependent."""
+        return np.asarray(self.mirrored_spreads <= _MIRROR_LOSS * self.spreads)
+
+    @cached_property
     def growths(self) -> Vector:
         """`GainForm.growth` of each cart."""
         return growths(self.left, self.right)
@@ -88,10 +93,10 @@ class BatchForm:
 
         With Xᵀ = X Diag(1, …, 1, −1, …, −1) the images f_i X F_Yᵀ and f_i Xᵀ F_Yᵀ are the difference and the
         sum of two products with half of the columns each. L̃_Y⁻¹ is then applied to images, in the precision
-        of F, which is no good for carts whose items are nearly dependent.
+        of F.
         """
         return self.kernel.symmetric_columns is not None and all(
-            (group.mirrored_spreads <= _MIRROR_LOSS * group.spreads).all() for group in self.groups
+            group.may_be_mirrored.all() for group in self.groups
         )
 
     @cached_property
@@ -120,25 +125,23 @@ class BatchForm:
     def scan(self, factors: FloatArray, rows: slice | Indices) -> FloatArray:
         """Unclamped gains (carts, rows) in the precision of F, for `rows` whose factors are given."""
         gains = np.empty((self.size, len(factors)), dtype=factors.dtype)
-        columns = len(self._columns[0]) if self.groups else 0
-        space = np.empty(
-            (3, columns * min(_STRIP, len(factors))), dtype=factors.dtype
-        )  # used again and again
-        for start in range(0, len(factors) if self.groups else 0, _STRIP):
+        columns = len(self._columns[0])
+        # Fresh memory for every strip would cost more than what is done in it.
+        memory = np.empty((3, columns * min(_STRIP, len(factors))), dtype=factors.dtype)
+        for start in range(0, len(factors), _STRIP):
             strip = factors[start : start + _STRIP]
-            one, other, third = space[:, : columns * len(strip)].reshape(3, columns, len(strip))
-            terms = self._terms(strip, one, other, third)
+            space = memory[:, : columns * len(strip)].reshape(3, columns, len(strip))
+            terms = self._terms(strip, space)
             for group, part in zip(self.groups, self._parts, strict=True):
                 shape = (*group.used.shape, len(strip))
                 gains[group.numbers, start : start + _STRIP] = terms[part].reshape(shape).sum(axis=1)
         np.subtract(self.kernel.weights[rows].astype(factors.dtype), gains, out=gains)
         return gains
 
-    def _terms(
-        self, factors: FloatArray, one: FloatArray, other: FloatArray, third: FloatArray
-    ) -> FloatArray:
-        """(f_i·left_a)(f_i·right_a) for all items a of all carts, (N, rows), in one of the spaces given."""
+    def _terms(self, factors: FloatArray, space: FloatArray) -> FloatArray:
+        """(f_i·left_a)(f_i·right_a) for all items a of all carts, (N, rows), in the given (3, N, rows)."""
         left, right = self._columns
+        one, other, third = space[0], space[1], space[2]
         if not self._mirrored:
             np.matmul(left, factors.T, out=one)
             np.matmul(right, factors.T, out=other)
@@ -188,11 +191,18 @@ class BatchForm:
 
     @cached_property
     def _spreads(self) -> tuple[Vector, Vector]:
-        """The spreads of scanned and of exact gains."""
+        """The spreads of scanned and of exact gains.
+
+        Scanned ones hold for every part of the batch, which may be mirrored where the whole is not.
+        """
         exact = self._of_carts([group.spreads for group in self.groups])
-        if not self._mirrored:
+        if self.kernel.symmetric_columns is None:
             return exact, exact
-        return self._of_carts([2 * group.mirrored_spreads for group in self.groups]), exact
+        scanned = [
+            np.where(group.may_be_mirrored, 2 * group.mirrored_spreads, group.spreads)
+            for group in self.groups
+        ]
+        return self._of_carts(scanned), exact
 
     @cached_property
     def _steps(self) -> Vector:

@@ -85,6 +85,25 @@ def test_carts_of_nearly_equal_items_are_answered_exactly(kind: str, closeness: 
     assert_answers_as_the_full_scan(kernel, [[0, 1, 2], [5, 6, 7], [0, 1]], 10, [Tilt()] * 3)
 
 
+@pytest.mark.parametrize("kind", KINDS)
+def test_rounding_covers_what_a_part_of_a_batch_scans(kind: str) -> None:
+    """A part may be scanned in another way than the whole, which here has a cart of nearly equal items."""
+    rng = np.random.default_rng(4)
+    kernel = make_kernel(rng, 600, kind, rank=8)
+    factors = kernel.factors.copy()
+    factors[1] = factors[0] * (1 + 1e-4 * rng.normal(size=factors.shape[1]))
+    kernel = in_single_precision(Kernel(factors, kernel.core, kernel.diagonal))
+    carts = [[0, 1, 2], [5, 6, 7], [8], [], [9, 10, 11]]
+    batch, rows = condition_many(kernel, carts), np.arange(kernel.size)
+    for chosen in (np.arange(5), np.array([1, 3, 4]), np.array([0, 2])):
+        gains = batch.form.only(chosen).scan(kernel.factors, slice(None))
+        for cart, own in zip(chosen.tolist(), gains, strict=True):
+            exact = batch.states[cart].form.exact(rows)
+            pairs = np.full(kernel.size, cart)
+            bound = batch.form.rounding(pairs, kernel.diagonal, kernel.squared_norms, exact=False)
+            assert (np.abs(own - exact) <= bound).all()
+
+
 @pytest.mark.parametrize("size", [50, 2 * BLOCK + 5])
 def test_equal_items_come_in_catalogue_order_in_a_batch_too(size: int) -> None:
     rng = np.random.default_rng(0)
