@@ -141,11 +141,11 @@ class BatchForm:
     def _terms(self, factors: FloatArray, space: FloatArray) -> FloatArray:
         """(f_i·left_a)(f_i·right_a) for all items a of all carts, (N, rows), in the given (3, N, rows)."""
         left, right = self._columns
-        one, other, third = space[0], space[1], space[2]
+        one, other, third = space
         if not self._mirrored:
             np.matmul(left, factors.T, out=one)
             np.matmul(right, factors.T, out=other)
-            return np.multiply(one, other, out=one)
+            return np.asarray(np.multiply(one, other, out=one))
         middle = self.kernel.symmetric_columns
         np.matmul(right[:, :middle], factors[:, :middle].T, out=one)
         np.matmul(right[:, middle:], factors[:, middle:].T, out=other)
@@ -154,7 +154,7 @@ class BatchForm:
         for group, part, inverse in zip(self.groups, self._parts, self._inverses, strict=True):
             shape = (*group.used.shape, len(factors))
             np.matmul(inverse, one[part].reshape(shape), out=other[part].reshape(shape))
-        return np.multiply(other, third, out=other)
+        return np.asarray(np.multiply(other, third, out=other))
 
     @cached_property
     def _parts(self) -> list[slice]:
