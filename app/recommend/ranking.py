@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from app.compute import INLINE_OPERATIONS
 from app.filters import Wishes
-from ndpp import Conditional, Ranking, top_k
+from ndpp import Conditional, ConditionalBatch, Ranking, top_k
 from ndpp.kernel import FloatArray, Indices, Vector
 from ndpp.scan import rank
 
@@ -26,10 +27,8 @@ class Scored:
     total: float
 
 
-def best_items(state: Conditional, k: int, wishes: Wishes, gains: FloatArray | None = None) -> Scored:
+def best_items(state: Conditional, k: int, wishes: Wishes) -> Scored:
     """The k items with the highest score, exactly; items that score 0 never appear.
-
-    `gains` of the whole catalogue are given where a batch has them from a pass shared by many carts.
 
     The sum over all items has a closed form only if no gain is clamped (ω = 0) and τ² is 1 but for a few
     items. Where it has none, every gain is needed anyway, and in a small catalogue one product with all of F
@@ -37,29 +36,36 @@ def best_items(state: Conditional, k: int, wishes: Wishes, gains: FloatArray | N
     """
     kernel = state.kernel
     closed_form = state.decoupling == 0 and wishes.base is None
-    if (
-        gains is None
-        and closed_form
-        and kernel.size * kernel.rank * (len(state.cart) + 1) > INLINE_OPERATIONS
-    ):
+    if closed_form and kernel.size * kernel.rank * (len(state.cart) + 1) > INLINE_OPERATIONS:
         ranking = top_k(state, k, wishes.tilt)
         return _positive(ranking, wishes.tilt.at(ranking.rows), state.total(wishes.tilt))
-    if gains is None:
-        gains = np.maximum(state.form.scan(kernel.factors, slice(None)), 0)
-    return _of_all(state, k, wishes, gains)
+    gains = np.maximum(state.form.scan(kernel.factors, slice(None)), 0)
+    errors = state.form.rounding(slice(None), kernel.factors.dtype)
+    return _best_of_all(state, k, wishes, gains, errors)
 
 
-def _of_all(state: Conditional, k: int, wishes: Wishes, gains: FloatArray) -> Scored:
-    """From all gains in the precision of F; those that may be among the k best are scored in float64."""
-    kernel, everything = state.kernel, slice(None)
-    tilt = wishes.dense(kernel.size)
+def best_items_of_each(batch: ConditionalBatch, ks: Sequence[int], wishes: Sequence[Wishes]) -> list[Scored]:
+    """The same for many carts, whose gains come from one pass over F."""
+    kernel = batch.kernel
+    bests = []
+    for number, (state, gains) in enumerate(zip(batch.states, batch.gains(), strict=True)):
+        own = slice(number, number + 1)
+        errors = batch.form.rounding(own, kernel.diagonal, kernel.squared_norms, exact=False)
+        bests.append(_best_of_all(state, ks[number], wishes[number], gains, errors))
+    return bests
+
+
+def _best_of_all(state: Conditional, k: int, wishes: Wishes, gains: FloatArray, errors: Vector) -> Scored:
+    """From all gains, known up to `errors`; those that may be among the k best are scored in float64."""
+    size = state.kernel.size
+    tilt = wishes.dense(size)
     tilt[state.cart] = 0.0
     scores = tilt * gains
     total = float(scores.sum())
     if k == 0:
         return Scored(_NO_ROWS, np.empty(0), np.empty(0), total)
-    errors = tilt * state.form.rounding(everything, kernel.factors.dtype)
-    lowest = np.partition(scores - errors, -k)[-k] if k < kernel.size else 0.0
+    errors = tilt * errors
+    lowest = np.partition(scores - errors, -k)[-k] if k < size else 0.0
     rows = np.flatnonzero(scores + errors >= max(lowest, _LEAST))
     ranking = rank(rows, tilt[rows] * state.form.gains(rows), k)
     return _positive(ranking, tilt[ranking.rows], total)

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from app.filters import Wishes
-from app.recommend.ranking import best_items
-from ndpp import Kernel, condition
+from app.recommend.ranking import best_items, best_items_of_each
+from ndpp import Kernel, condition, condition_many
 
 
 def random_kernel(size: int, rank: int, seed: int) -> Kernel:
@@ -37,6 +37,22 @@ def test_the_best_items_and_the_sum_of_all(size: int, rank: int, decoupling: flo
         assert np.allclose(best.scores, scores[order[:k]], rtol=1e-6)
         assert np.allclose(best.gains, state.gains(order[:k]), rtol=1e-6)
         assert best.total == pytest.approx(scores.sum(), rel=1e-5)
+
+
+@pytest.mark.parametrize("decoupling", [0.0, 0.7])
+def test_many_carts_at_once_give_what_each_gives_alone(decoupling: float) -> None:
+    kernel, rng = random_kernel(300, 8, seed=3), np.random.default_rng(4)
+    carts = [rng.choice(300, size, replace=False) for size in (0, 1, 4, 4, 9, 20)]
+    wishes = [Wishes(None, [(rng.choice(300, 20, replace=False), rng.uniform(0, 9, 20))]) for _ in carts]
+    together = best_items_of_each(
+        condition_many(kernel, carts, decoupling=decoupling), [1, 5, 10, 0, 100, 300], wishes
+    )
+    for cart, k, wish, best in zip(carts, [1, 5, 10, 0, 100, 300], wishes, together, strict=True):
+        alone = best_items(condition(kernel, cart, decoupling=decoupling), k, wish)
+        assert best.rows.tolist() == alone.rows.tolist()
+        assert np.allclose(best.scores, alone.scores, rtol=1e-9)
+        assert np.allclose(best.gains, alone.gains, rtol=1e-9)
+        assert best.total == pytest.approx(alone.total, rel=1e-5)
 
 
 def test_fewer_than_k_items_and_none_at_all() -> None:

@@ -1,0 +1,164 @@
+"""From a question to its recommendations: pure mathematics and words, for one cart or several at once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from app import metrics
+from app.baskets import KnownCart
+from app.filters import Boosts, Wishes, decoupling_of, wishes_of
+from app.items.catalogue import Catalogue
+from app.items.schemas import Relation
+from app.recommend.ranking import Scored, best_items, best_items_of_each
+from app.recommend.schemas import Fallback, Options, Reason, Recommendations, RecommendedItem
+from ndpp import Conditional, condition, condition_many
+from ndpp.kernel import Indices
+
+_NOTABLE = 0.05  # a change of the gain below this share is neither complement nor substitute
+_NEGLIGIBLE = 0.001
+_REASONS = 3
+_CARTS_AT_ONCE = 32  # more would need too much memory for their gains
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What a cart should get next, in a catalogue, with the options of a request."""
+
+    catalogue: Catalogue
+    cart: KnownCart
+    options: Options
+    boosts: Boosts | None = None
+
+    @property
+    def operations(self) -> float:
+        """Multiply-adds of the answer."""
+        return self.catalogue.model.operations(len(self.cart.rows))
+
+    @property
+    def decoupling(self) -> float:
+        """ω of the answer."""
+        return decoupling_of(self.catalogue, self.options)
+
+    @property
+    def candidates(self) -> int:
+        """How many items to rank: none for a cart that says nothing."""
+        return 0 if self.cart.only_unknown else self.options.k
+
+    def wishes(self) -> Wishes:
+        """τ² of the answer."""
+        return wishes_of(self.catalogue, self.options, self.boosts, self.cart)
+
+
+def answer_one(question: Question) -> Recommendations:
+    """The answer to one question; `took_ms` is for the caller to fill in."""
+    kernel, wishes = question.catalogue.model.kernel, question.wishes()
+    state = condition(kernel, question.cart.rows, decoupling=question.decoupling)
+    return _answer(question, state, wishes, best_items(state, question.candidates, wishes))
+
+
+def answer_many(questions: Sequence[Question]) -> list[Recommendations]:
+    """The answers to questions about one catalogue with one ω: some at a time share one pass over F."""
+    if len(questions) == 1:
+        return [answer_one(questions[0])]
+    kernel, decoupling = questions[0].catalogue.model.kernel, questions[0].decoupling
+    answers = []
+    for start in range(0, len(questions), _CARTS_AT_ONCE):
+        part = questions[start : start + _CARTS_AT_ONCE]
+        batch = condition_many(kernel, [question.cart.rows for question in part], decoupling=decoupling)
+        wishes = [question.wishes() for question in part]
+        bests = best_items_of_each(batch, [question.candidates for question in part], wishes)
+        answers += [_answer(*parts) for parts in zip(part, batch.states, wishes, bests, strict=True)]
+    return answers
+
+
+def _answer(question: Question, state: Conditional, wishes: Wishes, best: Scored) -> Recommendations:
+    catalogue, cart, options = question.catalogue, question.cart, question.options
+    metrics.GAINS.inc(catalogue.model.kernel.size)
+    fallback = None
+    if len(best.rows) < options.k:
+        extra = _popular(catalogue, cart, best.rows, options) if options.fill else np.empty(0, dtype=np.intp)
+        fallback = _fallback(cart, len(best.rows), len(extra), options.k)
+        best = _with_popular(best, extra, state, wishes)
+    return Recommendations(
+        model_version=catalogue.model.version,
+        cart=cart.considered(catalogue, state),
+        items=_items(catalogue, state, best, explain=options.explain),
+        fallback=fallback,
+        took_ms=0.0,
+    )
+
+
+def _with_popular(best: Scored, extra: Indices, state: Conditional, wishes: Wishes) -> Scored:
+    """Popular items keep the score and the probability that they have, if only 0."""
+    gains = state.gains(extra)
+    return Scored(
+        np.concatenate([best.rows, extra]),
+        np.concatenate([best.scores, wishes.tilt.at(extra) * gains]),
+        np.concatenate([best.gains, gains]),
+        best.total,
+    )
+
+
+def _items(catalogue: Catalogue, state: Conditional, best: Scored, *, explain: bool) -> list[RecommendedItem]:
+    # Rounding may lift a share a hair above one.
+    shares = np.minimum(best.scores / best.total, 1.0) if best.total > 0 else np.zeros(len(best.rows))
+    alone = catalogue.model.kernel.weights[best.rows]
+    numbers = (array.tolist() for array in (best.rows, best.scores, shares, best.gains, alone))
+    return [
+        RecommendedItem(
+            rank=rank,
+            item_id=catalogue.item_id(row),
+            name=catalogue.name(row),
+            category=catalogue.category(row),
+            price=catalogue.price(row),
+            score=score,
+            probability=share,
+            relation=_relation(gain, weight) if len(state.used) else "neutral",
+            because=_reasons(catalogue, state, row) if explain else [],
+        )
+        for rank, (row, score, share, gain, weight) in enumerate(zip(*numbers, strict=True), 1)
+    ]
+
+
+def _relation(gain: float, alone: float) -> Relation:
+    """Whether the cart as a whole raises or lowers an item's gain."""
+    if abs(gain - alone) <= _NOTABLE * alone:
+        return "neutral"
+    return "complement" if gain > alone else "substitute"
+
+
+def _reasons(catalogue: Catalogue, state: Conditional, row: int) -> list[Reason]:
+    """The cart items with the strongest effect on a recommended item, either way."""
+    alone = float(state.kernel.weights[row])
+    if not len(state.cart) or alone <= 0:
+        return []
+    effects = state.contributions(row) / alone
+    strongest = np.argsort(-np.abs(effects), kind="stable")[:_REASONS]
+    return [
+        Reason(item_id=catalogue.item_id(other), name=catalogue.name(other), effect=effect)
+        for other, effect in zip(state.cart[strongest].tolist(), effects[strongest].tolist(), strict=True)
+        if abs(effect) >= _NEGLIGIBLE
+    ]
+
+
+def _popular(catalogue: Catalogue, cart: KnownCart, chosen: Indices, options: Options) -> Indices:
+    """The most popular items that may appear. Category and price are set aside: they left too few."""
+    allowed = np.ones(catalogue.model.kernel.size, dtype=np.bool_)
+    if options.in_stock:
+        allowed[catalogue.out_of_stock] = False
+    allowed[catalogue.rows_of(options.exclude)] = False
+    allowed[catalogue.boosted[catalogue.boost_factors == 0]] = False
+    allowed[cart.rows + cart.earlier] = False
+    allowed[chosen] = False
+    return np.flatnonzero(allowed)[: options.k - len(chosen)]  # rows are in the order of popularity
+
+
+def _fallback(cart: KnownCart, found: int, filled: int, k: int) -> Fallback:
+    if cart.only_unknown:
+        message = "The model knows no item of the cart, so it has nothing to go by."
+        return Fallback(reason="only_unknown_items", message=message, filled=filled)
+    message = f"Only {found} items fit the cart and the filters, {k} were asked for."
+    return Fallback(reason="too_few_candidates", message=message, filled=filled)
