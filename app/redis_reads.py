@@ -11,6 +11,7 @@ import math
 from collections import deque
 from typing import Any
 
+from hiredis import pack_command
 from redis.asyncio import Connection, ConnectionPool
 from redis.exceptions import ConnectionError as RedisConnectionError
 from redis.exceptions import RedisError, ResponseError
@@ -64,9 +65,9 @@ class _Line:
         return bool(self._connection.is_connected) and not self._reading.done()
 
     async def ask(self, command: tuple[str | int, ...]) -> Any:
+        packed = pack_command(command)  # type: ignore[arg-type]  # its stub allows only tuples of one
         answer = self._reading.get_loop().create_future()
         self._waiting.append(answer)  # nothing is awaited before it is written, so the orders agree
-        packed = self._connection.pack_command(*command)
         await self._connection.send_packed_command(packed, check_health=False)
         try:
             return await answer

@@ -4,6 +4,11 @@
 service on synthetic models, one process each, and loads them in turns, so that a busy machine slows all of
 them alike: what counts is the ratio. The loader is an equal of wrk: keep-alive connections, one request under
 way on each.
+
+The service remembers its latest 1,024 answers, so the carts make a difference. There are three kinds of load:
+*new carts* (2,000 in turn, so that every answer is computed; the worst case), *shoppers* (carts of different
+sizes, filled by popularity, each looked at three times before it changes: an assumption, not a measurement),
+and *the same cart* again and again, which computes nothing.
 """
 
 from __future__ import annotations
@@ -20,13 +25,14 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
-from typing import Annotated, cast
+from typing import Annotated, Any, cast
 
 import httpx
 import numpy as np
 import typer
 import uvloop
 from fastapi import FastAPI
+from numpy.typing import NDArray
 from redis.asyncio import Redis
 from rich.console import Console
 from rich.table import Table
@@ -38,8 +44,10 @@ from ndpp import Kernel, Relevance
 
 RANK = 100
 NEIGHBOURS = 20
-CART = 5
+CART = 5  # items of a new cart
 CARTS = 2_000
+VIEWS = 3  # how often a shopper's cart is looked at before it changes
+SHOPPERS = 100  # who are in the shop at the same time
 
 
 @dataclass(frozen=True)
@@ -244,33 +252,49 @@ def main(
 
 
 def _with_carts(pid: int, port: int, size: int) -> list[Target]:
-    """One cart asked for again and again, and more carts than the service remembers answers for."""
+    """The three kinds of load on a service with a catalogue of that size, all carts filled."""
     wait_for(f"http://127.0.0.1:{port}/readyz", patience=600)
     rng = np.random.default_rng(1)
+    new = [rng.integers(0, size // 2, CART) for _ in range(CARTS)]
+    shares = np.cumsum(1 / np.arange(1, size + 1) ** 0.8)
+    lengths = np.minimum(rng.geometric(1 / 3, CARTS), 20)
+    shoppers = [np.searchsorted(shares, shares[-1] * rng.random(length)) for length in lengths]
     with httpx.Client(base_url=f"http://127.0.0.1:{port}") as client:
-        for number in range(CARTS):
-            lines = [{"item_id": f"item-{row}"} for row in rng.integers(0, size // 2, CART)]
-            client.post(f"/carts/bench-{size}-{number}/items", json={"items": lines}).raise_for_status()
-    paths = tuple(f"/recommend?cart_id=bench-{size}-{number}&k=10" for number in range(CARTS))
+        new_paths = [_fill(client, f"new-{size}-{number}", cart) for number, cart in enumerate(new)]
+        shopper_paths = [_fill(client, f"shop-{size}-{number}", cart) for number, cart in enumerate(shoppers)]
     return [
-        Target(f"M = {size:,}, another cart each time", pid, port, paths),
-        Target(f"M = {size:,}, the same cart", pid, port, paths[:1]),
+        Target(f"M = {size:,}, new carts", pid, port, tuple(new_paths)),
+        Target(f"M = {size:,}, shoppers", pid, port, tuple(_in_turns(shopper_paths, rng))),
+        Target(f"M = {size:,}, the same cart", pid, port, tuple(new_paths[:1])),
     ]
+
+
+def _fill(client: httpx.Client, cart_id: str, rows: NDArray[np.integer[Any]]) -> str:
+    """Put a cart into the service; what asks for its recommendations."""
+    lines = [{"item_id": f"item-{row}"} for row in rows]
+    client.post(f"/carts/{cart_id}/items", json={"items": lines}).raise_for_status()
+    return f"/recommend?cart_id={cart_id}&k=10"
+
+
+def _in_turns(paths: list[str], rng: np.random.Generator) -> list[str]:
+    """Each path some times, mixed with those of the others who are in the shop at the same time."""
+    visits = [VIEWS * paths[start : start + SHOPPERS] for start in range(0, len(paths), SHOPPERS)]
+    return [str(path) for together in visits for path in rng.permutation(together)]
 
 
 def _report(results: dict[Target, list[Load]], connections: int) -> None:
     bare = next(iter(results.values()))
     figures = {target.name: _figures(loads, bare) for target, loads in results.items()}
-    table = Table(
-        title=f"GET /recommend?cart_id=…&k=10: {connections} connections, carts of {CART}, rank {RANK}"
-    )
+    table = Table(title=f"GET /recommend?cart_id=…&k=10: {connections} connections, rank {RANK}")
     table.add_column("")
     for column in next(iter(figures.values())):
         table.add_column(column, justify="right")
     for name, row in figures.items():
         table.add_row(name, *(f"{value:,.2f}" if value < 10 else f"{value:,.0f}" for value in row.values()))
     Console().print(table)
-    save_results("http", {"connections": connections, "rank": RANK, "cart": CART, "figures": figures})
+    save_results(
+        "http", {"connections": connections, "rank": RANK, "cart": CART, "views": VIEWS, "figures": figures}
+    )
 
 
 def _figures(loads: list[Load], bare: list[Load]) -> dict[str, float]:

@@ -8,6 +8,8 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Literal
 
+from pydantic_core import from_json
+
 from app.carts.script import CHANGE_CART
 from app.redis_link import RedisLink
 
@@ -95,7 +97,7 @@ def _cart_key(cart_id: str) -> str:
 
 
 def _parse(text: bytes | str) -> Cart:
-    data = json.loads(text)
+    data = from_json(text)
     return Cart(
         cart_id=data["cart_id"],
         etag=data["etag"],
