@@ -199,9 +199,9 @@ def cpu_seconds(pid: int) -> float:
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
-async def load(target: Target, connections: int, seconds: float) -> Load:
+async def load(target: Target, paths: Iterator[str], connections: int, seconds: float) -> Load:
     """Keep that many connections busy for that long."""
-    loop, paths = asyncio.get_running_loop(), itertools.cycle(target.paths)
+    loop = asyncio.get_running_loop()
     start, used = time.perf_counter(), cpu_seconds(target.pid)
     opened = [
         (await loop.create_connection(lambda: Connection(paths), "127.0.0.1", target.port))[1]
@@ -245,9 +245,11 @@ def main(
             pid = stack.enter_context(running(serve, REDIS_URL=redis))
             targets += _with_carts(pid, port + number, size)
         results: dict[Target, list[Load]] = {target: [] for target in targets}
+        # Each round goes on where the last one ended: carts that were new once would be remembered.
+        paths = [itertools.cycle(target.paths) for target in targets]
         for _ in range(rounds):
-            for target in targets:
-                results[target].append(uvloop.run(load(target, connections, seconds)))
+            for target, own in zip(targets, paths, strict=True):
+                results[target].append(uvloop.run(load(target, own, connections, seconds)))
     _report(results, connections)
 
 
