@@ -19,8 +19,8 @@ questions: *what should this cart get next?* and *which items belong together?*
 
 Every answer names its `model_version`. Items that the model does not know never break an answer: they are
 listed in `unknown_items`. Errors are [RFC 9457](https://www.rfc-editor.org/rfc/rfc9457) problems with a
-stable `type`; a 503 says in `Retry-After` when to try again. Send an `X-Request-ID` (letters, digits and
-`._:-`, up to 128 of them) and it comes back with the answer and stands in the log.
+stable `type`; a 429 or 503 says in `Retry-After` when to try again. Send an `X-Request-ID` (letters, digits
+and `._:-`, up to 128 of them) and it comes back with the answer and stands in the log.
 """
 _TAGS = [
     {"name": "recommendations", "description": "What a cart should get next, and what can be said about it."},
