@@ -13,6 +13,7 @@ from ndpp.bundles import (
 from ndpp.conditional import Conditional, condition
 from ndpp.guarantee import Guarantee, greedy_guarantee
 from ndpp.kernel import Kernel
+from ndpp.pairs import PairTable
 from ndpp.relations import lift, lifts
 from ndpp.relevance import Relevance
 from ndpp.sampling import sample
@@ -26,6 +27,7 @@ __all__ = [
     "ConditionalBatch",
     "Guarantee",
     "Kernel",
+    "PairTable",
     "Ranking",
     "Relevance",
     "Tilt",

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from ndpp.batch_form import BatchForm, CartGroup
 from ndpp.batch_scan import best_rows_of_each
 from ndpp.conditional import Conditional, check_decoupling, check_rows, condition, distinct
-from ndpp.evidence import decoupled, invert_stack, item_scales
+from ndpp.evidence import decoupled, invert_stack
 from ndpp.kernel import BLOCK, FloatArray, Indices, Kernel
 from ndpp.scan import Ranking
 from ndpp.tilt import NO_TILT, Tilt
@@ -98,9 +98,8 @@ def _condition_group(kernel: Kernel, numbers: Indices, carts: Indices, decouplin
     ordered = np.sort(carts, axis=1)
     factors = kernel.factors[ordered].astype(np.float64)  # (g, n, R)
     right = kernel.times_core(factors)
-    diagonals = kernel.diagonal[ordered][:, :, None] * np.eye(ordered.shape[1])
-    blocks = decoupled(right @ factors.transpose(0, 2, 1) + diagonals, decoupling)
-    inverses = invert_stack(blocks, item_scales(kernel, ordered))
+    blocks = decoupled(right @ factors.transpose(0, 2, 1), kernel.weights[ordered], decoupling)
+    inverses = invert_stack(blocks, kernel.item_scales[ordered])
     if inverses is not None:
         left = inverses.transpose(0, 2, 1) @ kernel.times_core_transposed(factors)  # (g, n, R)
         return [CartGroup(numbers, ordered, inverses, left.transpose(0, 2, 1), right)]

@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ndpp.evidence import decoupled, invert, item_scales
+from ndpp.evidence import decoupled, invert
 from ndpp.gains import GainForm
 from ndpp.kernel import BLOCK, Indices, Kernel, Matrix, Vector, log_det_plus_identity
 from ndpp.scan import BoolVector, is_among
@@ -237,10 +237,10 @@ def condition(kernel: Kernel, cart: ArrayLike | Sequence[int], *, decoupling: fl
     check_decoupling(decoupling)
     rows = distinct(check_rows(cart, kernel.size, "cart row"))
     candidates = np.sort(rows)
-    factors = kernel.factors[candidates].astype(np.float64)  # (n, R)
+    factors = kernel.rows(candidates)
     right = kernel.times_core(factors)
-    block = right @ factors.T + np.diag(kernel.diagonal[candidates])
-    kept, inverse = invert(decoupled(block, decoupling), item_scales(kernel, candidates))
+    block = decoupled(right @ factors.T, kernel.weights[candidates], decoupling)
+    kept, inverse = invert(block, kernel.item_scales[candidates])
     if len(kept) < len(candidates):
         candidates, factors, right = candidates[kept], factors[kept], right[kept]
     left = (inverse.T @ kernel.times_core_transposed(factors)).T
@@ -259,11 +259,12 @@ def check_rows(rows: ArrayLike, size: int, name: str) -> Indices:
         return np.empty(0, dtype=np.intp)
     if index.ndim != 1 or index.dtype.kind not in "iu":
         raise ValueError(f"{name}s must be a list of whole numbers, got {rows!r}")
-    outside = (index < 0) | (index >= size)
+    index = index.astype(np.intp, copy=False)
+    outside = index.view(np.uintp) >= size  # a negative number is a huge one without its sign
     if outside.any():
         wrong = index[outside]
         raise ValueError(f"{name} {wrong[0]} is not in the catalogue, whose rows are 0 to {size - 1}")
-    return index.astype(np.intp, copy=False)
+    return index
 
 
 def check_decoupling(decoupling: float) -> None:

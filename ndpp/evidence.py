@@ -4,26 +4,20 @@ from __future__ import annotations
 
 import numpy as np
 
-from ndpp.kernel import Indices, Kernel, Matrix, Vector
+from ndpp.kernel import Indices, Matrix, Vector
 
 _TOLERANCE = 1e-10  # pivots below this share of an item's scale are rounding, not information
 
 
-def decoupled(block: Matrix, decoupling: float) -> Matrix:
-    """(1−ω) L_Y + ω Diag(L_Y), of one block or a stack of them.
+def decoupled(block: Matrix, weights: Vector, decoupling: float) -> Matrix:
+    """(1−ω) L_Y + ω Diag(L_Y) from F_Y X F_Yᵀ and the L_ii, of one block or a stack of them.
 
     ω = 0 is exact conditioning, ω = 1 takes each cart item as independent evidence.
     """
-    if decoupling == 0:
-        return block
-    own = np.eye(block.shape[-1], dtype=bool)
-    return np.where(own, block, (1 - decoupling) * block)
-
-
-def item_scales(kernel: Kernel, rows: Indices) -> Vector:
-    """s with |L_ab| ≤ s_a s_b, so that tolerances do not depend on how popular an item is."""
-    scales: Vector = np.sqrt(kernel.diagonal[rows] + kernel.core_norm * kernel.squared_norms[rows])
-    return scales
+    n = block.shape[-1]
+    result = (1 - decoupling) * block
+    result.reshape(*block.shape[:-2], n * n)[..., :: n + 1] = weights
+    return result
 
 
 def invert(block: Matrix, scales: Vector) -> tuple[Indices, Matrix]:
@@ -32,7 +26,7 @@ def invert(block: Matrix, scales: Vector) -> tuple[Indices, Matrix]:
     The kernel's symmetric part is positive semidefinite, so rows that are independent also give an
     invertible principal block, and every choice of them conditions the other items in the same way.
     """
-    everything = np.arange(len(block), dtype=np.intp)
+    everything = np.arange(len(block))
     if scales.all():
         products = scales[:, None] * scales
         inverse = _safe_inverse(block / products)

@@ -94,27 +94,25 @@ class GainForm:
 
         Each row is its own small product, so equal items get equal gains wherever they stand.
         """
-        gains = np.empty(len(rows))
-        for start in range(0, len(rows), BLOCK):
-            part = rows[start : start + BLOCK]
-            factors = self.kernel.factors[part].astype(np.float64)[:, None, :]  # (m, 1, R)
-            gains[start : start + BLOCK] = self._in_float64(factors, part)[:, 0]
-        return gains
+        if len(rows) > BLOCK:
+            parts = [rows[start : start + BLOCK] for start in range(0, len(rows), BLOCK)]
+            return np.concatenate([self.exact(part) for part in parts])
+        return self._in_float64(self.kernel.rows(rows)[:, None, :], rows)[:, 0]
 
     @cached_property
     def _both(self) -> Matrix:
         """left and rightᵀ side by side in float64, (R, 2n)."""
-        return np.hstack([self.left, self.right.T])
+        return np.concatenate([self.left, self.right.T], axis=1)
 
     def _in_float64(self, factors: Matrix, rows: slice | Indices) -> Matrix:
         """Gains (m, q) for factors (m, q, R): a stack of products, or one large one when m is 1."""
         if self._whole is not None:
-            return self.kernel.diagonal[rows].reshape(len(factors), -1) + _dots(
+            return self.kernel.diagonal[rows].reshape(factors.shape[:2]) + _dots(
                 factors @ self._whole, factors
             )
         images, n = factors @ self._both, len(self.right)
         used_up = _dots(images[:, :, :n], images[:, :, n:])
-        return self.kernel.weights[rows].reshape(len(factors), -1) - used_up
+        return self.kernel.weights[rows].reshape(factors.shape[:2]) - used_up
 
     def gains(self, rows: Indices) -> Vector:
         """Gains in float64, 0 where the gain is negative or no more than rounding."""
@@ -131,9 +129,12 @@ class GainForm:
 
     def rounding(self, rows: slice | Indices, precision: np.dtype[np.floating[Any]]) -> Vector:
         """How far rounding in `precision` can move a gain: the usual bound on a sum of products."""
-        scale = self.kernel.diagonal[rows] + self.spread * self.kernel.squared_norms[rows]
         eps, tiny = limits(precision)
-        return self.steps * (eps * scale + tiny)
+        unit = self.steps * eps
+        errors: Vector = (unit * self.spread) * self.kernel.squared_norms[rows]
+        errors += unit * self.kernel.diagonal[rows]
+        errors += self.steps * tiny
+        return errors
 
 
 @lru_cache

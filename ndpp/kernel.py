@@ -61,6 +61,10 @@ class Kernel:
         chosen = self.factors[index].astype(np.float64)  # (n, R)
         return self.times_core(chosen) @ chosen.T + np.diag(self.diagonal[index])
 
+    def rows(self, index: Indices) -> Matrix:
+        """Rows of F in float64, (n, R)."""
+        return self.factors.take(index, axis=0).astype(np.float64)
+
     def times_core(self, rows: Matrix) -> Matrix:
         """rows · X."""
         return _times(rows, self.core, self._moves)
@@ -135,6 +139,12 @@ class Kernel:
         return float(np.linalg.norm(self.core, 2)) if self.rank else 0.0
 
     @cached_property
+    def item_scales(self) -> Vector:
+        """s with |L_ij| ≤ s_i s_j, so that tolerances do not depend on how popular an item is."""
+        scales: Vector = np.sqrt(self.diagonal + self.core_norm * self.squared_norms)
+        return scales
+
+    @cached_property
     def gram(self) -> Matrix:
         """Fᵀ F."""
         return self._gram(0)
@@ -204,7 +214,7 @@ def _times(rows: Matrix, core: Matrix, moves: tuple[Indices, Vector] | None) -> 
     """rows · core, where it can be by moving columns about instead of multiplying."""
     if moves is None:
         return rows @ core
-    moved: Matrix = np.take(rows, moves[0], axis=-1)
+    moved: Matrix = rows.take(moves[0], axis=-1)
     moved *= moves[1]
     return moved
 

@@ -8,8 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from model_store import Knobs, StoredModel
-from ndpp import Kernel, Tilt, condition, top_k
+from ndpp import Kernel, PairTable, Tilt, condition, top_k
 from ndpp.kernel import Indices, Vector
+
+# A table of pairs takes 8 M² bytes in each worker: 87 MB for 3,300 items, 134 MB for these.
+_TABLE_ITEMS = 4_096
 
 
 @dataclass(frozen=True, eq=False)
@@ -22,6 +25,7 @@ class LoadedModel:
     categories: dict[str, Indices]
     search_names: tuple[str, ...]  # name and id of each item, in one case
     popularity: Vector | None  # the standing factor L_ii^(−γ) of the model's own γ
+    pairs: PairTable | None  # in a small catalogue: makes single recommendations three times as fast
 
     @classmethod
     def of(cls, stored: StoredModel) -> LoadedModel:
@@ -41,6 +45,7 @@ class LoadedModel:
                 for name, item_id in zip(items.names, items.ids, strict=True)
             ),
             popularity=Tilt.popularity(stored.kernel, knobs.popularity).base,
+            pairs=PairTable.of(stored.kernel) if stored.kernel.size <= _TABLE_ITEMS else None,
         )
 
     @property
@@ -65,7 +70,7 @@ class LoadedModel:
         return Tilt.popularity(self.kernel, exponent).base
 
     def operations(self, cart_size: int) -> float:
-        """Multiply-adds of a recommendation for a cart, to decide where it runs."""
+        """Multiply-adds of a pass over F for a cart, to decide where it runs."""
         return float(self.kernel.size) * self.kernel.rank * (cart_size + 1)
 
     def warm_up(self) -> None:

@@ -54,9 +54,9 @@ class Question:
 
 def answer_one(question: Question) -> Recommendations:
     """The answer to one question; `took_ms` is for the caller to fill in."""
-    kernel, wishes = question.catalogue.model.kernel, question.wishes()
-    state = condition(kernel, question.cart.rows, decoupling=question.decoupling)
-    return _answer(question, state, wishes, best_items(state, question.candidates, wishes))
+    model, wishes = question.catalogue.model, question.wishes()
+    state = condition(model.kernel, question.cart.rows, decoupling=question.decoupling)
+    return _answer(question, state, wishes, best_items(state, question.candidates, wishes, model.pairs))
 
 
 def answer_many(questions: Sequence[Question]) -> list[Recommendations]:

@@ -9,7 +9,7 @@ import numpy as np
 
 from app.compute import INLINE_OPERATIONS
 from app.filters import Wishes
-from ndpp import Conditional, ConditionalBatch, Ranking, top_k
+from ndpp import Conditional, ConditionalBatch, PairTable, Ranking, top_k
 from ndpp.kernel import FloatArray, Indices, Vector
 from ndpp.scan import rank
 
@@ -27,21 +27,24 @@ class Scored:
     total: float
 
 
-def best_items(state: Conditional, k: int, wishes: Wishes) -> Scored:
+def best_items(state: Conditional, k: int, wishes: Wishes, pairs: PairTable | None = None) -> Scored:
     """The k items with the highest score, exactly; items that score 0 never appear.
 
     The sum over all items has a closed form only if no gain is clamped (ω = 0) and τ² is 1 but for a few
     items. Where it has none, every gain is needed anyway, and in a small catalogue one product with all of F
-    is quicker than finding out which rows to skip.
+    is quicker than finding out which rows to skip. Quicker still is a table of `pairs`.
     """
     kernel = state.kernel
+    if pairs is not None and pairs.suits(len(state.used)):
+        gains, errors = pairs.gains(state)
+        return _best_of_all(state, k, wishes, np.maximum(gains, 0.0, out=gains), errors)
     closed_form = state.decoupling == 0 and wishes.base is None
     if closed_form and kernel.size * kernel.rank * (len(state.cart) + 1) > INLINE_OPERATIONS:
         ranking = top_k(state, k, wishes.tilt)
         return _positive(ranking, wishes.tilt.at(ranking.rows), state.total(wishes.tilt))
-    gains = np.maximum(state.form.scan(kernel.factors, slice(None)), 0)
+    scanned = np.maximum(state.form.scan(kernel.factors, slice(None)), 0)
     errors = state.form.rounding(slice(None), kernel.factors.dtype)
-    return _best_of_all(state, k, wishes, gains, errors)
+    return _best_of_all(state, k, wishes, scanned, errors)
 
 
 def best_items_of_each(batch: ConditionalBatch, ks: Sequence[int], wishes: Sequence[Wishes]) -> list[Scored]:
@@ -65,13 +68,18 @@ def _best_of_all(state: Conditional, k: int, wishes: Wishes, gains: FloatArray, 
     if k == 0:
         return Scored(_NO_ROWS, np.empty(0), np.empty(0), total)
     errors = tilt * errors
-    lowest = np.partition(scores - errors, -k)[-k] if k < size else 0.0
-    rows = np.flatnonzero(scores + errors >= max(lowest, _LEAST))
+    lowest = 0.0
+    if k < size:
+        lower = scores - errors
+        lower.partition(size - k)
+        lowest = lower[size - k]
+    scores += errors
+    rows = (scores >= max(lowest, _LEAST)).nonzero()[0]
     ranking = rank(rows, tilt[rows] * state.form.gains(rows), k)
     return _positive(ranking, tilt[ranking.rows], total)
 
 
 def _positive(ranking: Ranking, factors: Vector, total: float) -> Scored:
-    count = int(np.count_nonzero(ranking.scores > 0))
+    count = int(np.count_nonzero(ranking.scores))  # none is negative, and those without a score come last
     scores = ranking.scores[:count]
     return Scored(ranking.rows[:count], scores, scores / factors[:count], total)

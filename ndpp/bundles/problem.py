@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ndpp.conditional import Conditional, condition
-from ndpp.evidence import invert, item_scales
+from ndpp.evidence import invert
 from ndpp.gains import GainForm
 from ndpp.kernel import Indices, Kernel, Matrix, Vector
 from ndpp.tilt import NO_TILT, Tilt
@@ -98,7 +98,7 @@ class Problem:
         return Bundle(rows[: len(gains)], log_det, gains, self.available)
 
     def _scales(self, rows: Indices) -> Vector:
-        scales: Vector = item_scales(self.kernel, rows) ** 2 * self.tilt.at(rows)
+        scales: Vector = self.kernel.item_scales[rows] ** 2 * self.tilt.at(rows)
         return scales
 
 
@@ -118,7 +118,7 @@ class Choice:
         factors = problem.kernel.factors[rows].astype(np.float64)
         right, columns = problem.rows_and_columns(factors)
         block = right @ factors.T + np.diag(problem.kernel.diagonal[rows])
-        kept, inverse = invert(block, item_scales(problem.kernel, rows))
+        kept, inverse = invert(block, problem.kernel.item_scales[rows])
         return cls(rows[kept], inverse, columns[:, kept] @ inverse, right[kept])
 
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from app.filters import Wishes
 from app.recommend.ranking import best_items, best_items_of_each
-from ndpp import Kernel, condition, condition_many
+from ndpp import Kernel, PairTable, condition, condition_many
 
 
 def random_kernel(size: int, rank: int, seed: int) -> Kernel:
@@ -64,3 +66,25 @@ def test_fewer_than_k_items_and_none_at_all() -> None:
     nothing = best_items(state, 5, Wishes(np.zeros(20), []))
     assert (len(nothing.rows), nothing.total) == (0, 0.0)
     assert len(best_items(state, 0, few).rows) == 0
+
+
+@given(st.integers(0, 10_000), st.integers(0, 12), st.sampled_from([0.0, 0.7, 1.0]), st.integers(1, 40))
+def test_a_table_of_pairs_gives_the_same_items(seed: int, length: int, decoupling: float, k: int) -> None:
+    """Repeated rows (ties), boosts, exclusions, and carts beyond the rank."""
+    rng = np.random.default_rng(seed)
+    plain = random_kernel(40, 8, seed)
+    factors, diagonal = plain.factors.copy(), plain.diagonal * rng.integers(0, 2)
+    copies = rng.integers(0, 40, 8)
+    factors[copies], diagonal[copies] = factors[copies[0]], diagonal[copies[0]]
+    kernel = Kernel(factors, plain.core, diagonal)
+    base = rng.uniform(0, 2, 40) if rng.random() < 0.5 else None
+    wishes = Wishes(base, [(rng.choice(40, 5, replace=False), rng.choice([0.0, 0.5, 3.0], 5))])
+    state = condition(kernel, rng.integers(0, 40, length), decoupling=decoupling)
+    scores = wishes.dense(40) * state.gains(np.arange(40))
+    table = PairTable.of(kernel)
+    best = best_items(state, k, wishes, table)
+    assert best.rows.tolist() == sorted(np.flatnonzero(scores > 0), key=lambda row: (-scores[row], row))[:k]
+    assert np.allclose(best.scores, scores[best.rows], rtol=1e-12)
+    assert np.allclose(best.gains, state.gains(best.rows), rtol=1e-12)
+    error = float(wishes.dense(40) @ table.gains(state)[1])
+    assert best.total == pytest.approx(scores.sum(), rel=1e-5, abs=error)
