@@ -8,7 +8,7 @@ import json
 import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from datetime import datetime
 from functools import partial
 from importlib.metadata import PackageNotFoundError
@@ -163,14 +163,16 @@ def check_fit(kernel: Kernel, items: Items, relevance: Relevance | None) -> None
         raise ValueError(f"the kernel has {kernel.size} items, the item table {len(items)}")
     if relevance is None:
         return
-    offsets, neighbours, weights = relevance.offsets, relevance.neighbours, relevance.weights
+    offsets, neighbours = relevance.offsets, relevance.neighbours
+    weights = [array for array in (relevance.weights, relevance.support) if array is not None]
     if offsets.shape != (kernel.size + 1,):
         raise ValueError(f"the kernel has {kernel.size} items, the relevance {len(offsets) - 1}")
-    if offsets[0] != 0 or (np.diff(offsets) < 0).any() or not offsets[-1] == len(neighbours) == len(weights):
+    lengths = {int(offsets[-1]), len(neighbours), *map(len, weights)}
+    if offsets[0] != 0 or (np.diff(offsets) < 0).any() or len(lengths) > 1:
         raise ValueError("the relevance offsets do not fit its neighbours and weights")
     if len(neighbours) and not 0 <= neighbours.min() <= neighbours.max() < kernel.size:
         raise ValueError("the relevance names a neighbour that is not an item")
-    if not np.isfinite(weights).all() or not 0 < relevance.floor < np.inf:
+    if not all(np.isfinite(array).all() for array in weights) or not 0 < relevance.floor < np.inf:
         raise ValueError("the relevance needs finite weights and a floor above 0")
 
 
@@ -223,13 +225,8 @@ def _map_factors(path: Path) -> NDArray[np.float32]:
 
 
 def _write_relevance(relevance: Relevance, path: Path) -> None:
-    np.savez(
-        path,
-        offsets=relevance.offsets,
-        neighbours=relevance.neighbours,
-        weights=relevance.weights,
-        floor=np.float64(relevance.floor),
-    )
+    arrays = {part.name: getattr(relevance, part.name) for part in fields(relevance)}
+    np.savez(path, **{name: array for name, array in arrays.items() if array is not None})
 
 
 def _read_relevance(path: Path) -> Relevance:
@@ -239,6 +236,7 @@ def _read_relevance(path: Path) -> Relevance:
             neighbours=arrays["neighbours"],
             weights=arrays["weights"],
             floor=float(arrays["floor"]),
+            support=arrays.get("support"),
         )
 
 

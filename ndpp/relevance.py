@@ -15,12 +15,16 @@ _SMALL = 20_000  # items
 
 @dataclass(frozen=True, eq=False)
 class Relevance:
-    """r_i(Y) = max(floor, Σ_{y∈Y} weight(y → i)): a floor for most items, a short list above it."""
+    """r_i(Y) = max(floor, Σ_{y∈Y} weight(y → i), Σ_{y∈Y} support(y → i)): a floor for all but a short list.
+
+    Support is a second, weaker opinion: it keeps in order what the weights, which may be negative, rule out.
+    """
 
     offsets: NDArray[np.int64]  # (M + 1,): item y's neighbours are neighbours[offsets[y]:offsets[y + 1]]
     neighbours: NDArray[np.int32]  # (entries,)
     weights: NDArray[np.float32]  # (entries,)
     floor: float  # > 0
+    support: NDArray[np.float32] | None = None  # (entries,)
 
     def evidence(self, cart: ArrayLike) -> tuple[Indices, Vector]:
         """The rows whose evidence from `cart` lies above the floor, ascending, and that evidence.
@@ -32,16 +36,22 @@ class Relevance:
         if not spans:
             return np.empty(0, dtype=np.intp), np.empty(0)
         rows = np.concatenate([self.neighbours[span] for span in spans])
-        weights = np.concatenate([self.weights[span] for span in spans])
         if len(self.offsets) <= _SMALL:  # then one sum for each item is quicker than finding equal rows
-            totals = _sums(rows, weights)
+            totals = self._totals(rows, spans)
             above = np.flatnonzero(totals > self.floor)
             return above, totals[above]
         listed, position = np.unique(rows, return_inverse=True)
-        totals = _sums(position, weights)
+        totals = self._totals(position, spans)
         above = np.flatnonzero(totals > self.floor)
         return listed[above].astype(np.intp), totals[above]
 
+    def _totals(self, places: NDArray[np.integer[Any]], spans: list[slice]) -> Vector:
+        totals = _sums(places, self.weights, spans)
+        if self.support is not None:
+            np.maximum(totals, _sums(places, self.support, spans), out=totals)
+        return totals
 
-def _sums(places: NDArray[np.integer[Any]], weights: NDArray[np.float32]) -> Vector:
-    return np.bincount(places, weights=weights).astype(np.float64, copy=False)
+
+def _sums(places: NDArray[np.integer[Any]], weights: NDArray[np.float32], spans: list[slice]) -> Vector:
+    chosen = np.concatenate([weights[span] for span in spans])
+    return np.bincount(places, weights=chosen).astype(np.float64, copy=False)

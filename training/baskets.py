@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -60,3 +61,16 @@ class Baskets:
             timestamps=None if self.timestamps is None else self.timestamps[chosen],
             keys=None if self.keys is None else self.keys[chosen],
         )
+
+
+def merge(first: Baskets, second: Baskets) -> Baskets:
+    """The baskets of both, which share a catalogue."""
+
+    def both(name: str) -> Any:
+        parts = getattr(first, name), getattr(second, name)
+        return None if parts[0] is None or parts[1] is None else np.concatenate(parts)
+
+    offsets = np.concatenate([first.offsets, second.offsets[1:] + first.offsets[-1]])
+    return replace(
+        first, items=both("items"), offsets=offsets, timestamps=both("timestamps"), keys=both("keys")
+    )

@@ -66,13 +66,6 @@ def _newest(aside: Baskets) -> Baskets:
 
 
 def _marks(stored: StoredModel, queries: Queries, catalogue: tuple[str, ...]) -> Vector:
-    knobs = stored.manifest.knobs
-    model = TripodModel(
-        stored.kernel,
-        stored.relevance,
-        decoupling=knobs.decoupling,
-        relevance=knobs.relevance,
-        popularity=knobs.popularity,
-    )
+    model = TripodModel.of(stored.kernel, stored.relevance, stored.manifest.knobs)
     asked = translate_queries(queries, catalogue, stored.items.ids)
     return rank_metrics(rank_targets(model, asked))[METRIC]

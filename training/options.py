@@ -13,7 +13,10 @@ Init = Literal["scaled", "paper", "previous"]
 
 _LARGEST_SKEW_RANK = 300
 _LARGEST_RANK = 50
-_TRAINING_BYTES = 7 * 2**28  # 1.75 GiB: F, its gradient, two moments and the best copy must fit into this
+_TRAINING_BYTES = (
+    7 * 2**28
+)  # 1.75 GiB: F, its gradient, two moments, the last and the best must fit into this
+_STEP_COST = 2e9  # M·R²: half a second a step on one core
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +70,6 @@ def suggest_ranks(baskets: Baskets, rank: int | None = None) -> tuple[int, int]:
     """(rank, skew rank): as large as paid off on real data, within the catalogue and the memory budget."""
     items = len(baskets.catalogue)
     rank = rank or max(2, min(_LARGEST_RANK, items // 2))
-    affordable = _TRAINING_BYTES // (5 * 4 * items) - rank
+    affordable = int(min(_TRAINING_BYTES / (6 * 4 * items), (_STEP_COST / items) ** 0.5)) - rank
     skew_rank = max(2, min(_LARGEST_SKEW_RANK, items, affordable))
     return rank, skew_rank - skew_rank % 2

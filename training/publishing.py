@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 from pydantic import JsonValue
 
@@ -14,6 +14,7 @@ from training.evaluation.report import CurvePoint, ReportData, write_report
 from training.evaluation.sets import log_likelihoods
 from training.evaluation.tripod import TripodModel
 from training.fitting import FitResult
+from training.learning import Learned, prior
 from training.reading import ReadingRules
 from training.splitting import Split
 
@@ -22,14 +23,19 @@ REPORT_TITLE = "How good are the suggestions?"
 
 @dataclass(frozen=True)
 class Publication:
-    """What a fit has to say for itself."""
+    """What was learned, from what."""
 
-    result: FitResult
+    learned: Learned
     parts: Split
     items: Items
     data_fingerprint: str
     rules: ReadingRules
     split: Literal["random", "by_key"] = "random"
+
+    @property
+    def result(self) -> FitResult:
+        """The fit behind it."""
+        return self.learned.result
 
     def metrics(self) -> dict[str, float]:
         """The log-likelihoods, and the test one if baskets were held out."""
@@ -42,16 +48,22 @@ class Publication:
 
 def publish(store: ModelStore, publication: Publication, *, report: bool = True) -> str:
     """Write a new version to the store, with a report of how good it is if wanted; returns its name."""
-    result, parts, knobs = publication.result, publication.parts, Knobs()
+    learned, result, parts = publication.learned, publication.result, publication.parts
     files = {"training_curve.json": _curve(result)}
     metrics: dict[str, JsonValue] = {**publication.metrics()}
+    if learned.tuning is not None:
+        files["tuning.json"] = json.dumps(_trials(learned), indent=1).encode()
+        metrics["tuning"] = {"queries": learned.tuning.queries, **learned.tuning.best.as_dict()}
     if report and (asked := _questions(parts)):
         names = [
             name or item_id
             for item_id, name in zip(publication.items.ids, publication.items.names, strict=True)
         ]
-        found = assess(TripodModel(result.kernel), names, asked, parts.train)
-        pages = write_report(_report_data(publication, knobs, asked, found))
+        # The validation baskets are part of what the prior was learned from: they may not ask that one.
+        relevance = learned.relevance if len(parts.test) else prior(learned, parts.train)
+        model = TripodModel.of(result.kernel, relevance, learned.knobs)
+        found = assess(model, names, asked, parts.train)
+        pages = write_report(_report_data(publication, asked, found))
         files |= {"report.html": pages.html, "report.json": pages.json}
         metrics["queries"] = len(asked.queries)
         metrics["models"] = {name: {**model.values} for name, model in found.evaluation.models.items()}
@@ -59,8 +71,8 @@ def publish(store: ModelStore, publication: Publication, *, report: bool = True)
         kernel=result.kernel,
         kind=result.options.kernel,
         items=publication.items,
-        relevance=None,
-        knobs=knobs,
+        relevance=learned.relevance,
+        knobs=learned.knobs,
         hyperparameters={
             **result.options.as_dict(),
             "split": publication.split,
@@ -88,20 +100,21 @@ def _questions(parts: Split) -> Questions | None:
     return questions_from(asked, asked.catalogue) if (asked.sizes > 1).any() else None
 
 
-def _report_data(publication: Publication, knobs: Knobs, asked: Questions, found: Assessment) -> ReportData:
+def _report_data(publication: Publication, asked: Questions, found: Assessment) -> ReportData:
     result, parts = publication.result, publication.parts
     notes = (
         []
         if len(parts.test)
         else [
-            "no baskets were held out: the figures come from the validation baskets that also steered the fit"
+            "no baskets were held out: the figures come from the validation baskets that also steered the "
+            "fit and its tuning, so they flatter"
         ]
     )
     return ReportData(
         title=REPORT_TITLE,
         facts={
             "Kernel": f"{result.options.kernel}, rank {result.kernel.rank}",
-            "Knobs": knob_text(knobs),
+            "Knobs": knob_text(publication.learned.knobs),
             "Items": f"{result.kernel.size:,}",
             "Baskets learned from": f"{len(parts.train):,}",
             "Queries": f"{len(asked.queries):,}",
@@ -117,6 +130,16 @@ def _report_data(publication: Publication, knobs: Knobs, asked: Questions, found
 def knob_text(knobs: Knobs) -> str:
     """The knobs on one line."""
     return f"ω {knobs.decoupling:g}, β {knobs.relevance:g}, γ {knobs.popularity:g}"
+
+
+def _trials(learned: Learned) -> dict[str, Any]:
+    """Everything that was tried, the best first."""
+    assert learned.tuning is not None
+    return {
+        "queries": learned.tuning.queries,
+        "kernels": [kernel.as_dict() for kernel in learned.kernels],
+        "trials": [trial.as_dict() for trial in learned.tuning.trials],
+    }
 
 
 def _curve(result: FitResult) -> bytes:

@@ -12,14 +12,16 @@ from typing import Any
 from model_store import ModelStore
 from training.baskets import Baskets
 from training.errors import OptionError
-from training.fitting import Progress, fit, resolve_options
+from training.fitting import Progress, resolve_options
 from training.gate import Verdict, compare
 from training.item_table import describe_items, keep_listed, read_item_table
+from training.learning import learn
 from training.options import FitOptions
 from training.publishing import Publication, publish
 from training.reading import ReadingRules, read_baskets
 from training.sources import has_data
-from training.splitting import split_by_key
+from training.splitting import split_by_key, validation_size
+from training.tuning import Tune
 from training.warm_start import Previous
 
 
@@ -32,6 +34,7 @@ class Retraining:
     items: str | None = None  # the item table
     only_listed_items: bool = False
     validation: int | None = None
+    tune: Tune = "quick"
     report: bool = True
     rules: ReadingRules = field(default_factory=ReadingRules)
     options: FitOptions = field(default_factory=FitOptions)
@@ -73,7 +76,8 @@ def retrain(
     baskets = _read(order)
     if order.only_listed_items:
         baskets = keep_listed(baskets, table)
-    parts = split_by_key(baskets, validation=order.validation, seed=order.options.seed)
+    validation = order.validation or validation_size(len(baskets), tuned=order.tune != "none")
+    parts = split_by_key(baskets, validation=validation, seed=order.options.seed)
     active = None if store.active() is None else store.open()
     options, previous = order.options, None
     if options.init == "previous":  # the first model of a shop has nothing to begin at
@@ -81,12 +85,18 @@ def retrain(
         options = options if previous else replace(options, init="scaled")
     options = resolve_options(options, parts.train, previous)
 
-    announce("fitting")
-    result = fit(parts.train, parts.validation, options, callback=callback, previous=previous)
+    learned = learn(
+        parts,
+        options,
+        effort=order.tune,
+        callback=callback,
+        announce=announce,
+        previous=previous,
+    )
 
     announce("publishing")
     publication = Publication(
-        result, parts, describe_items(baskets, table), baskets.fingerprint(), order.rules, split="by_key"
+        learned, parts, describe_items(baskets, table), baskets.fingerprint(), order.rules, split="by_key"
     )
     version = publish(store, publication, report=order.report)
 

@@ -27,6 +27,7 @@ from training.trainable import initialise, item_counts
 from training.warm_start import Previous, start_from
 
 _WARM_UP = 0.3  # share of the steps in which the learning rate climbs
+_OFTEN = 0.05  # an item in this share of the baskets learns at the full rate
 _ADAM_KEYS = ("step", "exp_avg", "exp_avg_sq")
 
 
@@ -42,6 +43,7 @@ class FitState:
         if previous is not None:
             start_from(self.model, train.catalogue, previous)
         self.counts = item_counts(train)
+        self.reach = rate_of_rows(train)  # (M, 1)
         self.weights = recency_weights(train, options.half_life_days)
         self.validation_groups = group_by_size(validation, np.arange(len(validation)))
         self.rng = np.random.default_rng(options.seed)
@@ -67,7 +69,9 @@ class FitState:
         self._set_gradients(groups)
         for group in self.optimizer.param_groups:
             group["lr"] = learning_rate(self.step, self.options)
+        before = self.model.F.clone()
         self.optimizer.step()
+        self.model.F.sub_(before).mul_(self.reach).add_(before)
         self.step += 1
 
     def _next_batch(self) -> NDArray[np.int64]:
@@ -161,6 +165,16 @@ def learning_rate(step: int, options: FitOptions) -> float:
     done = step / options.steps
     share = done / _WARM_UP if done < _WARM_UP else 1 - (done - _WARM_UP) / (1 - _WARM_UP)
     return options.learning_rate * (0.04 + 0.96 * (1 - math.cos(math.pi * share)) / 2)
+
+
+def rate_of_rows(train: Baskets) -> Tensor:
+    """What share of Adam's step each row of F takes: √popularity, like the size of the rows themselves.
+
+    Adam moves every entry by about the learning rate, however small its gradient. A full step is many times
+    the size of a rare item's row, and in a large catalogue, where most are rare, the fit never recovers.
+    """
+    popularity = torch.from_numpy(train.counts / max(len(train), 1)).float()
+    return (popularity / _OFTEN).clamp(max=1).sqrt()[:, None]
 
 
 def recency_weights(baskets: Baskets, half_life_days: float | None) -> NDArray[np.float64] | None:

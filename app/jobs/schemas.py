@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
 State = Literal["queued", "running", "succeeded", "failed", "cancelled", "rejected"]
-Phase = Literal["draining", "reading", "fitting", "publishing", "comparing", "activating"]
+Phase = Literal["draining", "reading", "fitting", "tuning", "publishing", "comparing", "activating"]
 Trigger = Literal["request", "schedule", "purchases"]
 ENDED: tuple[State, ...] = ("succeeded", "failed", "cancelled", "rejected")
 
@@ -44,6 +44,11 @@ class FitOptions(BaseModel):
     )
     seed: Annotated[int, Field(ge=0, lt=2**31)] = 0
     threads: Annotated[int, Field(ge=1, le=256)] = 1
+    tune: Literal["none", "quick", "thorough"] = Field(
+        default="quick",
+        description="Choose the relevance prior and the knobs on held-out items; `thorough`: the fit's "
+        "options as well, in several fits.",
+    )
     validation: _Count | None = None
     max_basket_size: _Count | None = None
     min_item_count: _Count | None = Field(default=None, description="Items in fewer baskets are dropped.")

@@ -57,7 +57,9 @@ def left_behind(folder: Path) -> list[str]:
 
 def test_every_fit_option_can_be_given() -> None:
     known = {part.name for kind in (FitOptions, ReadingRules) for part in fields(kind)}
-    assert known | {"validation", "only_listed_items", "report"} == set(schemas.FitOptions.model_fields)
+    assert known | {"tune", "validation", "only_listed_items", "report"} == set(
+        schemas.FitOptions.model_fields
+    )
 
 
 def test_without_a_key_in_the_settings_the_routes_are_closed(start: Callable[..., Service]) -> None:

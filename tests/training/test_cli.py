@@ -80,7 +80,11 @@ def test_fit_publishes_activates_and_prints_the_version_last(
 def test_json_logs(training: Run, planted_file: Path, tmp_path: Path) -> None:
     result = training("fit", "--baskets", planted_file, "--store", tmp_path, *QUICK[:-1], "--json-logs")
     events = [json.loads(line) for line in result.stderr.splitlines()]
-    assert [event["event"] for event in events] == ["progress"] * 3 + ["fitted"]
+    kinds = [event["event"] for event in events]
+    assert kinds[:3] == ["progress"] * 3
+    assert kinds[3:-1] == ["tuning"] * len(kinds[3:-1]) != []
+    assert kinds[-1] == "fitted"
+    assert events[-2]["done"] == events[-2]["of"]
     assert [event.get("step") for event in events[:3]] == [0, 25, 40]
     assert events[-1]["validation_log_likelihood"] == pytest.approx(events[2]["best"], abs=1e-3)
 

@@ -12,7 +12,7 @@ from training.errors import DataError, OptionError
 from training.fitting import FitResult, Progress, fit, resolve_options
 from training.options import FitOptions, suggest_ranks
 from training.splitting import Split, split
-from training.state import learning_rate, recency_weights
+from training.state import FitState, learning_rate, recency_weights
 
 QUICK = FitOptions(rank=8, skew_rank=8, steps=60, batch_size=100, evaluate_every=10, learning_rate=0.03)
 
@@ -145,7 +145,8 @@ def test_suggested_ranks_fit_the_catalogue_and_the_memory(planted: Baskets) -> N
     assert suggest_ranks(planted) == (20, 40)
     huge = replace(planted, catalogue=tuple(map(str, range(371_410))))
     rank, skew_rank = suggest_ranks(huge)
-    assert 5 * 4 * 371_410 * (rank + skew_rank) <= 2**31
+    assert 6 * 4 * 371_410 * (rank + skew_rank) <= 2**31
+    assert 371_410 * (rank + skew_rank) ** 2 <= 2.1e9
     assert skew_rank % 2 == 0
 
 
@@ -166,3 +167,16 @@ def test_impossible_options_are_refused(change: dict[str, float], message: str) 
 
 def test_options_go_into_a_manifest() -> None:
     assert json.loads(json.dumps(FitOptions().as_dict()))["kernel"] == "scalable"
+
+
+def test_rare_items_take_smaller_steps(parts: Split) -> None:
+    state = FitState(parts.train, parts.validation, QUICK)
+    before = state.model.F.clone()
+    state.advance()
+    moved = (state.model.F - before).abs().amax(dim=1).numpy()
+    share = np.minimum(1, parts.train.counts / len(parts.train) / 0.05) ** 0.5
+    assert share.min() < 0.9
+    assert share.max() == 1
+    np.testing.assert_allclose(
+        moved, share * learning_rate(0, QUICK), rtol=0.01
+    )  # Adam's first step is its rate

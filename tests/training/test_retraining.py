@@ -44,7 +44,7 @@ def test_the_first_model_has_no_rival_and_the_second_is_compared(planted: Basket
     order = Retraining(data=str(tmp_path / "baskets.txt"), options=replace(QUICK, init="previous"))
     phases: list[str] = []
     first = ordered(store, order, phases)
-    assert phases == ["reading", "fitting", "publishing", "comparing"]
+    assert phases == ["reading", "fitting", "tuning", "publishing", "comparing"]
     assert first.verdict is None
     assert store.active() is None
     store.activate(first.version)

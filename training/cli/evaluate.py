@@ -100,13 +100,7 @@ def evaluate(
     for note in notes:
         console.print(f"[bold yellow]warning:[/] {note}", soft_wrap=True)
 
-    tripod = TripodModel(
-        stored.kernel,
-        stored.relevance,
-        decoupling=knobs.decoupling,
-        relevance=knobs.relevance,
-        popularity=knobs.popularity,
-    )
+    tripod = TripodModel.of(stored.kernel, stored.relevance, knobs)
     with console.status("reading") as status:
         found = assess(tripod, _names(stored), questions, train, baselines=baselines, progress=status.update)
     _print(found.evaluation, stored.version, knobs)

@@ -24,12 +24,15 @@ from training.cli.common import (
     reading_rules,
 )
 from training.cli.progress import log_event, progress_reporter, stop_on_interrupt
-from training.fitting import FitResult, fit, resolve_options
+from training.cli.trials import trials_table
+from training.fitting import resolve_options
 from training.item_table import ITEM_COLUMNS, describe_items, keep_listed, read_item_table
+from training.learning import learn
 from training.options import FitOptions, Init, KernelKind
 from training.publishing import Publication, publish
 from training.reading import read_baskets
-from training.splitting import split
+from training.splitting import split, validation_size
+from training.tuning import Tune
 from training.warm_start import active_model
 
 _INTERRUPTED = 130  # what a shell expects after Ctrl-C
@@ -66,9 +69,15 @@ def fit_command(
         int, typer.Option(help="Stop after this many evaluations (each 25 steps) without a new best.")
     ] = _DEFAULTS.patience,
     half_life_days: Annotated[float | None, typer.Option(help="Baskets this much older count half.")] = None,
+    tune: Annotated[
+        Tune,
+        typer.Option(
+            help="Choose relevance prior and knobs on held-out items; thorough: the fit's options as well."
+        ),
+    ] = "quick",
     validation: Annotated[
         int | None,
-        typer.Option(help="Baskets that steer the fit.", show_default="300, or a tenth of small data"),
+        typer.Option(help="Baskets that steer fit and tuning.", show_default="a twentieth, 300 to 2,000"),
     ] = None,
     holdout: Annotated[int, typer.Option(help="Baskets kept aside to measure the result on.")] = 0,
     seed: Annotated[int, typer.Option(help="The same seed gives the same split and the same kernel.")] = 0,
@@ -115,6 +124,8 @@ def fit_command(
     data = read_baskets(baskets, rules)
     table = None if items is None else read_item_table(items, column_mapping(items_column, ITEM_COLUMNS))
     known = keep_listed(data.baskets, table) if only_listed_items else data.baskets
+    if validation is None:
+        validation = validation_size(len(known), tuned=tune != "none")
     parts = split(known, validation=validation, holdout=holdout, seed=seed)
     previous = active_model(model_store) if init == "previous" else None
     options = resolve_options(options, parts.train, previous)
@@ -126,24 +137,26 @@ def fit_command(
     elif not checkpoint.exists():
         console.print("nothing to resume for this data and these options: starting afresh")
     with progress_reporter(quiet=quiet, json_logs=json_logs) as show, stop_on_interrupt() as should_stop:
-        result = fit(
-            parts.train,
-            parts.validation,
+        learned = learn(
+            parts,
             options,
-            callback=show,
+            effort=tune,
+            callback=show.fitting,
+            tuning_callback=show.tuning,
             should_stop=should_stop,
             checkpoint=checkpoint,
             previous=previous,
         )
 
-    publication = Publication(result, parts, describe_items(known, table), fingerprint, rules)
+    result = learned.result
+    publication = Publication(learned, parts, describe_items(known, table), fingerprint, rules)
     with console.status("measuring, and publishing"):
         version = publish(model_store, publication, report=report and not result.interrupted)
     if activate and not result.interrupted:
         model_store.activate(version)
     if not result.interrupted:
         checkpoint.discard()
-    _summarise(result, publication.metrics(), quiet=quiet, json_logs=json_logs)
+    _summarise(publication, quiet=quiet, json_logs=json_logs)
     typer.echo(version)
     if result.interrupted:
         console.print(
@@ -154,17 +167,20 @@ def fit_command(
         raise typer.Exit(_INTERRUPTED)
 
 
-def _summarise(result: FitResult, metrics: dict[str, float], *, quiet: bool, json_logs: bool) -> None:
+def _summarise(publication: Publication, *, quiet: bool, json_logs: bool) -> None:
+    result, tuning = publication.result, publication.learned.tuning
     facts = {
         "steps": result.steps_done,
         "best_step": result.best_step,
         "seconds": round(result.seconds, 1),
-        **metrics,
+        **publication.metrics(),
     }
     if json_logs:
         log_event("fitted", **facts)
     elif not quiet:
         console.print(", ".join(f"{name.replace('_', ' ')} {value:,}" for name, value in facts.items()))
+        if tuning is not None:
+            console.print(trials_table(tuning, publication.learned.kernels))
 
 
 def _checkpoint_folder() -> Path:

@@ -8,55 +8,81 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
+from typing import Protocol
 
-from rich.progress import BarColumn, MofNCompleteColumn, TextColumn
+from rich.progress import BarColumn, MofNCompleteColumn, TaskID, TextColumn
 from rich.progress import Progress as Bar
 
 from training.cli.common import console
 from training.fitting import Progress
 
 
+class Reporter(Protocol):
+    """Hears how a fit and the tuning after it get on."""
+
+    def fitting(self, progress: Progress) -> None:
+        """After every evaluation."""
+
+    def tuning(self, done: int, in_all: int) -> None:
+        """After every prior that was tried."""
+
+
 @contextmanager
-def progress_reporter(*, quiet: bool, json_logs: bool) -> Iterator[Callable[[Progress], None]]:
-    """A callback for `fit`."""
+def progress_reporter(*, quiet: bool, json_logs: bool) -> Iterator[Reporter]:
+    """What suits the options."""
     if quiet:
-        yield lambda _: None
+        yield _Silent()
     elif json_logs:
-        yield _log
+        yield _Lines()
     else:
         columns = (
-            TextColumn("[bold]fitting"),
+            TextColumn("[bold]{task.description}"),
             BarColumn(),
             MofNCompleteColumn(),
-            TextColumn("validation {task.fields[validation]:.3f} (best {task.fields[best]:.3f})"),
-            TextColumn("{task.fields[left]} left"),
+            TextColumn("{task.fields[note]}"),
         )
         with Bar(*columns, console=console) as bar:
-            task = bar.add_task("fit", total=None, validation=float("nan"), best=float("nan"), left="…")
-
-            def show(progress: Progress) -> None:
-                minutes, seconds = divmod(round(progress.seconds_left), 60)
-                bar.update(
-                    task,
-                    total=progress.steps,
-                    completed=progress.step,
-                    validation=progress.validation,
-                    best=progress.best,
-                    left=f"{minutes}:{seconds:02d}",
-                )
-
-            yield show
+            yield _Bars(bar)
 
 
-def _log(progress: Progress) -> None:
-    log_event(
-        "progress",
-        step=progress.step,
-        steps=progress.steps,
-        validation_log_likelihood=progress.validation,
-        best=progress.best,
-        seconds_left=round(progress.seconds_left, 1),
-    )
+class _Silent:
+    def fitting(self, progress: Progress) -> None:
+        pass
+
+    def tuning(self, done: int, in_all: int) -> None:
+        pass
+
+
+class _Lines:
+    def fitting(self, progress: Progress) -> None:
+        log_event(
+            "progress",
+            step=progress.step,
+            steps=progress.steps,
+            validation_log_likelihood=progress.validation,
+            best=progress.best,
+            seconds_left=round(progress.seconds_left, 1),
+        )
+
+    def tuning(self, done: int, in_all: int) -> None:
+        log_event("tuning", done=done, of=in_all)
+
+
+class _Bars:
+    def __init__(self, bar: Bar) -> None:
+        self._bar = bar
+        self._fit = bar.add_task("fitting", total=None, note="")
+        self._tune: TaskID | None = None
+
+    def fitting(self, progress: Progress) -> None:
+        minutes, seconds = divmod(round(progress.seconds_left), 60)
+        note = f"validation {progress.validation:.3f} (best {progress.best:.3f}) {minutes}:{seconds:02d} left"
+        self._bar.update(self._fit, total=progress.steps, completed=progress.step, note=note)
+
+    def tuning(self, done: int, in_all: int) -> None:
+        if self._tune is None:
+            self._tune = self._bar.add_task("tuning", note="")
+        self._bar.update(self._tune, total=in_all, completed=done)
 
 
 def log_event(event: str, **facts: object) -> None:

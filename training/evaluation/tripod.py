@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar
+from dataclasses import asdict
+from typing import ClassVar, Self
 
 import numpy as np
 
+from model_store import Knobs
 from ndpp import Kernel, Tilt, condition_many
 from ndpp.relevance import Relevance
 from training.baselines.base import LogLikelihoods, Recommender, Scores
@@ -33,6 +35,11 @@ class TripodModel(Recommender):
         self.decoupling = decoupling  # ω
         self.relevance = relevance if evidence is not None else 0.0  # β
         self.standing = Tilt.popularity(kernel, popularity).base  # L_ii^(−γ)
+
+    @classmethod
+    def of(cls, kernel: Kernel, evidence: Relevance | None, knobs: Knobs) -> Self:
+        """With the knobs that are stored with a model."""
+        return cls(kernel, evidence, **asdict(knobs))
 
     def scores(self, carts: Sequence[ItemRows]) -> Scores:
         """The tilted gain of every item."""

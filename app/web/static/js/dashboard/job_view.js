@@ -11,6 +11,7 @@ const PHASES = {
   draining: "collecting checked-out carts",
   reading: "reading baskets",
   fitting: "fitting",
+  tuning: "tuning",
   publishing: "publishing",
   comparing: "comparing with the active model",
   activating: "going live",

@@ -1,0 +1,142 @@
+"""The relevance prior r(Y): weighted neighbours of each item, learned from the same baskets.
+
+Among the most bought items the weights are those of EASE-R with a dropout penalty (Steck 2019, 2020): the
+ridge regression of each item on all others, on baskets that weigh the less the larger they are. Where the
+dense inverse behind it would not fit, and for what little it does not see, there are plain similarities.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from scipy.linalg import lapack
+
+from ndpp import Relevance
+from training.baselines.base import incidence
+from training.baskets import Baskets
+from training.state import recency_weights
+
+DENSE_ITEMS = 16_000  # the regression's catalogue at most: one dense matrix of 1 GiB in float32
+_DOUBLE_ITEMS = 8_000  # up to here the same memory affords float64
+_SIZE_DISCOUNT = 0.5  # in the regression a basket of n items weighs n^−this: a large one says less of a pair
+_ASYMMETRY = 0.75  # of similarities: 1 is the confidence of a rule, 0.5 the cosine
+_SHRINKAGE = 10.0  # in mean baskets: two items bought once, together, are not all that similar
+_MOST = 500  # neighbours kept for each item,
+_ENTRIES = 8_000_000  # and for all: 64 MB
+_ROWS_AT_ONCE = 256
+
+Matrix = NDArray[np.floating[Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class NeighbourOptions:
+    """What the training job chooses on validation queries."""
+
+    ridge: float = 20.0  # λ of the regression, in mean baskets
+    dropout: float = 0.5  # a further penalty, as a share of each item's own weight
+    similarity: float = 0.05  # how much of the similarity is added to the regression's weight
+    support: float = 0.1  # how much of the similarity stands where the regression says less
+    floor: float = 0.003  # evidence below this counts as this
+
+
+class CoPurchases:
+    """How often items are bought together, in baskets of two items and more."""
+
+    def __init__(self, baskets: Baskets, half_life_days: float | None = None) -> None:
+        chosen = np.flatnonzero(baskets.sizes > 1)
+        several, recency = baskets.select(chosen), recency_weights(baskets, half_life_days)
+        self._recency = 1.0 if recency is None else recency[chosen]
+        self._X = incidence(several).astype(np.float64)  # (n, M)
+        self._sizes = several.sizes.astype(np.float64)
+
+    def regression(self, ridge: float, dropout: float) -> Matrix:
+        """B = I − P Diag(1/diag P), P = (G + λI + dropout·Diag G)⁻¹, over the head; row y has y's votes."""
+        X, weights = self._X[:, :DENSE_ITEMS], self._recency * self._sizes**-_SIZE_DISCOUNT
+        head = X.shape[1]
+        dtype = np.float64 if head <= _DOUBLE_ITEMS else np.float32
+        gram = (X.T @ sparse.diags_array(weights) @ X).astype(dtype)
+        system: Matrix = np.asfortranarray(gram.toarray())
+        own = np.diag_indices(head)
+        system[own] += ridge * _mean(weights) + dropout * system[own]
+        inverse = _inverse_in_place(system)
+        inverse /= -inverse[own].copy()
+        inverse[own] = 0
+        return inverse
+
+    def similarities(self) -> sparse.csr_array:
+        """c_yi / (c_y^a c_i^(1−a)), shrunk, where a basket counts the less the more pairs it has."""
+        weights = self._recency / (self._sizes - 1)
+        together = sparse.coo_array(self._X.T @ sparse.diags_array(weights) @ self._X)
+        scale = np.asarray(self._X.T @ weights) + _SHRINKAGE * _mean(weights)
+        apart = together.row != together.col
+        rows, columns = together.row[apart], together.col[apart]
+        values = together.data[apart] / (scale[rows] ** _ASYMMETRY * scale[columns] ** (1 - _ASYMMETRY))
+        return sparse.csr_array((values.astype(np.float32), (rows, columns)), shape=together.shape)
+
+
+def learn_neighbours(
+    baskets: Baskets, options: NeighbourOptions, half_life_days: float | None = None
+) -> Relevance:
+    """The strongest neighbours of every item."""
+    bought = CoPurchases(baskets, half_life_days)
+    return strongest_neighbours(
+        bought.regression(options.ridge, options.dropout), bought.similarities(), options
+    )
+
+
+def strongest_neighbours(
+    regression: Matrix, similarities: sparse.csr_array, options: NeighbourOptions
+) -> Relevance:
+    """Regression plus a share of similarity within the head; similarity where either item is outside."""
+    size, head = similarities.shape[0], len(regression)
+    most = min(_MOST, size, max(_ENTRIES // size, 1))
+    kept = []
+    for start in range(0, size, _ROWS_AT_ONCE):
+        rows = slice(start, min(start + _ROWS_AT_ONCE, size))
+        similar = similarities[rows].toarray()  # (rows, M)
+        weights = similar.copy()
+        inside = max(0, min(rows.stop, head) - start)
+        weights[:inside, :head] *= options.similarity
+        weights[:inside, :head] += regression[start : start + inside]
+        kept.append(_strongest(weights, options.support * similar, most))
+    counts, neighbours, weights, support = (np.concatenate(parts) for parts in zip(*kept, strict=True))
+    offsets = np.concatenate([[0], np.cumsum(counts)])
+    return Relevance(offsets, neighbours, weights, options.floor, support)
+
+
+def _strongest(
+    weights: NDArray[np.float32], support: NDArray[np.float32], most: int
+) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.float32], NDArray[np.float32]]:
+    """Of each row what lies furthest from zero (what speaks against an item counts too), and how many."""
+    strength = np.maximum(np.abs(weights), support)
+    columns = np.sort(np.argpartition(-strength, most - 1, axis=1)[:, :most], axis=1)
+    some = np.take_along_axis(strength, columns, axis=1) > 0
+    weights, support = (np.take_along_axis(values, columns, axis=1)[some] for values in (weights, support))
+    return some.sum(axis=1), columns[some].astype(np.int32), weights, support
+
+
+def _mean(weights: NDArray[np.float64]) -> float:
+    return float(weights.mean()) if len(weights) else 1.0
+
+
+def _inverse_in_place(system: Matrix) -> Matrix:
+    """The inverse of a symmetric positive definite matrix, in its own memory."""
+    factor, inverse = (
+        (lapack.dpotrf, lapack.dpotri) if system.dtype == np.float64 else (lapack.spotrf, lapack.spotri)
+    )
+    root: Matrix
+    root, failed = factor(system, overwrite_a=1)
+    if not failed:
+        root, failed = inverse(root, overwrite_c=1)
+    if failed:
+        raise FloatingPointError("the regression behind the relevance prior is not positive definite")
+    for start in range(0, len(root), _ROWS_AT_ONCE):  # LAPACK fills the upper triangle only
+        block = slice(start, start + _ROWS_AT_ONCE)
+        root[block, :start] = root[:start, block].T
+        corner = root[block, block]
+        corner[:] = np.triu(corner) + np.triu(corner, 1).T
+    return root
