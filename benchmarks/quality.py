@@ -1,0 +1,127 @@
+"""Next items and bundles, against what a shop would use instead: `python -m benchmarks.quality --data DIR`.
+
+For every data set and seed: hold 2,000 baskets out, learn with `--tune quick`, fit the peers on the same
+baskets, and ask all of them the same questions. Nothing here is tuned: each seed's model chose its knobs on
+validation baskets of its own.
+"""
+
+from __future__ import annotations
+
+import gc
+import json
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+import typer
+from rich.console import Console
+
+from benchmarks.machine import RESULTS, describe_machine, save_results
+from benchmarks.quality_page import write_page
+from benchmarks.quality_sets import measure_sets
+from model_store import Knobs
+from training.baselines import fit_baselines
+from training.baselines.base import Recommender
+from training.baskets import Baskets
+from training.demo import write_demo_data
+from training.evaluation.metrics import rank_metrics
+from training.evaluation.queries import Protocol, hold_one_out
+from training.evaluation.ranks import rank_targets
+from training.evaluation.tripod import TripodModel
+from training.learning import learn
+from training.options import FitOptions
+from training.reading import ReadingRules, read_baskets
+from training.splitting import split, validation_size
+
+METRICS = ("hit@10", "ndcg@10", "mpr")
+HOLDOUT = 2000
+
+console = Console()
+
+
+def main(  # noqa: PLR0917 - a command's options
+    data: Annotated[
+        Path | None, typer.Option(help="A folder of *.txt.gz basket files, beside the groceries.")
+    ] = None,
+    seeds: Annotated[int, typer.Option(help="Splits, fits and questions to average over.")] = 3,
+    first_seed: Annotated[int, typer.Option(help="The first of them.")] = 0,
+    steps: Annotated[int, typer.Option(help="Steps of each fit.")] = FitOptions().steps,
+    only: Annotated[str, typer.Option(help="Only data sets whose name contains this.")] = "",
+    page: Annotated[bool, typer.Option(help="Only write the page from the figures of the last run.")] = False,
+) -> None:
+    """Measure, keep the figures in benchmarks/results/quality.json and write docs/quality.md."""
+    if not page:
+        runs: list[dict[str, Any]] = []
+        for name, baskets in _data_sets(data, only):
+            for seed in range(first_seed, first_seed + seeds):
+                runs.append({"data": name, "seed": seed, **_measure(baskets, seed, steps)})
+                console.print(_line(runs[-1]))
+                save_results("quality", {"holdout": HOLDOUT, "steps": steps, "runs": runs})
+    write_page(json.loads((RESULTS / "quality.json").read_text()))
+    console.print(describe_machine())
+
+
+def _data_sets(folder: Path | None, only: str) -> Iterator[tuple[str, Baskets]]:
+    for file in sorted(folder.glob("*.txt.gz")) if folder else []:
+        if only in file.name:
+            yield file.name.split(".")[0], read_baskets(str(file)).baskets
+    if only in "complete_journey_types":
+        with tempfile.TemporaryDirectory() as scratch:
+            written = write_demo_data("groceries", Path(scratch))
+            yield "complete_journey_types", read_baskets(str(written.baskets), ReadingRules()).baskets
+
+
+def _measure(baskets: Baskets, seed: int, steps: int) -> dict[str, Any]:
+    validation = validation_size(len(baskets), tuned=True)
+    parts = split(baskets, validation=validation, holdout=HOLDOUT, seed=seed)
+    learned = learn(parts, FitOptions(seed=seed, steps=steps), effort="quick")
+    kernel = learned.result.kernel
+    tripod = TripodModel.of(kernel, learned.relevance, learned.knobs)
+    peers, skipped = fit_baselines(parts.train)
+    plain = TripodModel.of(kernel, None, Knobs())
+    queries = hold_one_out(parts.test, Protocol.PAPER, np.random.default_rng(seed))
+    models: list[tuple[str, Recommender]] = [("tripod", tripod), ("plain", plain)]
+    models += [(peer.name, peer) for peer in peers]
+    marks = {name: rank_metrics(rank_targets(model, queries)) for name, model in models}
+    found = {
+        "items": kernel.size,
+        "baskets": len(baskets),
+        "queries": len(queries),
+        "fit_seconds": learned.result.seconds,
+        "validation_log_likelihood": learned.result.validation,
+        "tuning": learned.tuning.best.as_dict() if learned.tuning else None,
+        "skipped": skipped,
+        "next_item": {name: _figures(marks[name], marks["tripod"]) for name in marks},
+        "sets": measure_sets(tripod, [plain, *peers], parts.train, parts.test, seed),
+    }
+    del peers, models
+    gc.collect()
+    return found
+
+
+def _figures(own: dict[str, Any], tripod: dict[str, Any]) -> dict[str, dict[str, float]]:
+    """Each metric's mean, and how far Tripod is ahead of it with the standard error of that, by query."""
+    figures = {}
+    for metric in METRICS:
+        lead = tripod[metric] - own[metric]
+        figures[metric] = {
+            "mean": float(own[metric].mean()),
+            "error": float(own[metric].std() / len(lead) ** 0.5),
+            "lead": float(lead.mean()),
+            "lead_error": float(lead.std() / len(lead) ** 0.5),
+        }
+    return figures
+
+
+def _line(run: dict[str, Any]) -> str:
+    figures = {
+        name: "/".join(f"{found[metric]['mean']:.2f}" for metric in METRICS)
+        for name, found in run["next_item"].items()
+    }
+    return f"{run['data']} seed {run['seed']}: {figures}"
+
+
+if __name__ == "__main__":
+    typer.run(main)

@@ -1,0 +1,136 @@
+"""Sets, not only next items: telling real baskets from made-up ones, completing half a basket, redundancy."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ndpp import Tilt, map_greedy
+from training.baselines import LinearBaseline
+from training.baselines.base import Recommender, incidence
+from training.baskets import Baskets, ItemRows
+from training.evaluation.tripod import TripodModel
+
+_COMPLETED = 500  # baskets: each takes a bundle
+_SMALLEST = 4  # items: half of it is two
+_RARELY = 0.5  # two items that meet less often than this share of what chance would have are substitutes
+_EXPECTED = 5  # … if chance would have them meet in this many baskets: below, nobody can tell
+
+Pairs = NDArray[np.bool_]  # (M, M)
+
+
+def measure_sets(
+    tripod: TripodModel, others: Sequence[Recommender], train: Baskets, test: Baskets, seed: int
+) -> dict[str, Any]:
+    """All three, for Tripod and its peers."""
+    rng = np.random.default_rng(seed)
+    real = [basket for basket in test if len(basket) > 1]
+    twins = popular_twins(real, train.counts, rng)
+    likelihood = tripod.log_likelihoods(real)
+    return {
+        "baskets": len(real),
+        "log_likelihood": float(likelihood.mean()),
+        "log_likelihood_of_twins": float(tripod.log_likelihoods(twins).mean()),
+        "auc": {
+            "tripod": auc(likelihood, tripod.log_likelihoods(twins)),
+            **{
+                peer.name: auc(pair_scores(peer, real), pair_scores(peer, twins))
+                for peer in others
+                if isinstance(peer, LinearBaseline)
+            },
+        },
+        "completion": _completion(tripod, others, train, test, rng),
+    }
+
+
+def popular_twins(
+    sets: Sequence[ItemRows], counts: NDArray[np.int64], rng: np.random.Generator
+) -> list[ItemRows]:
+    """For each set one of the same size, drawn by popularity: as likely item by item, but unrelated."""
+    chances = np.log(np.maximum(counts, 0.5))
+    # The largest of log p plus Gumbel noise are a draw without replacement.
+    return [
+        np.argpartition(-(chances + rng.gumbel(size=len(chances))), len(rows))[: len(rows)].astype(np.int32)
+        for rows in sets
+    ]
+
+
+def pair_scores(peer: LinearBaseline, sets: Sequence[ItemRows]) -> NDArray[np.float64]:
+    """How much the items of each set speak for one another, on average over its pairs."""
+    weights = peer.weights
+    return np.array([float(weights[rows][:, rows].sum()) / (len(rows) * (len(rows) - 1)) for rows in sets])
+
+
+def auc(real: NDArray[np.float64], made_up: NDArray[np.float64]) -> float:
+    """How often a real set scores above its twin, which has the same size; ties half."""
+    return float((np.sign(real - made_up) + 1).mean() / 2)
+
+
+def _completion(
+    tripod: TripodModel,
+    others: Sequence[Recommender],
+    train: Baskets,
+    test: Baskets,
+    rng: np.random.Generator,
+) -> dict[str, dict[str, float]]:
+    """Show half of a basket, ask for as many items as the other half has: recall, and substitutes inside."""
+    shuffled = [rng.permutation(basket) for basket in test if len(basket) >= _SMALLEST][:_COMPLETED]
+    shown = [basket[: (len(basket) + 1) // 2] for basket in shuffled]
+    hidden = [basket[(len(basket) + 1) // 2 :] for basket in shuffled]
+    apart = substitutes(train)
+    answers = {"bundle": [_bundle(tripod, cart, len(rest)) for cart, rest in zip(shown, hidden, strict=True)]}
+    plain = TripodModel(tripod.kernel)
+    answers["plain bundle"] = [
+        _bundle(plain, cart, len(rest)) for cart, rest in zip(shown, hidden, strict=True)
+    ]
+    for model in (tripod, *(other for other in others if not isinstance(other, TripodModel))):
+        answers[model.name] = _top_lists(model, shown, [len(rest) for rest in hidden])
+    return {
+        name: {
+            "recall": 100
+            * float(np.mean([np.isin(r, a).mean() for a, r in zip(found, hidden, strict=True)])),
+            "substitutes": _share_of_pairs(found, apart),
+            "baskets": len(hidden),
+        }
+        for name, found in answers.items()
+    }
+
+
+def _bundle(model: TripodModel, cart: ItemRows, k: int) -> NDArray[np.intp]:
+    """The greedy MAP completion, with the model's own knobs."""
+    tilt = Tilt(base=model.standing)
+    if model.evidence is not None and model.relevance:
+        tilt = tilt * Tilt.relevance(model.evidence, cart, model.relevance)
+    bundle = map_greedy(model.kernel, k, cart=cart, tilt=tilt, decoupling=model.decoupling)
+    return np.asarray(bundle.items, dtype=np.intp)
+
+
+def _top_lists(
+    model: Recommender, carts: Sequence[ItemRows], lengths: Sequence[int]
+) -> list[NDArray[np.intp]]:
+    lists = []
+    for cart, length in zip(carts, lengths, strict=True):
+        scores = np.array(model.scores([cart])[0])
+        scores[cart] = -np.inf
+        lists.append(np.argpartition(-scores, length)[:length])
+    return lists
+
+
+def substitutes(train: Baskets) -> Pairs:
+    """Pairs that meet in less than half of the baskets in which chance would have them meet."""
+    X = incidence(train).astype(np.float64)
+    together = (X.T @ X).toarray()
+    expected = np.outer(train.counts, train.counts) / len(train)
+    rare: Pairs = (together < _RARELY * expected) & (expected >= _EXPECTED)
+    np.fill_diagonal(rare, False)
+    return rare
+
+
+def _share_of_pairs(sets: Sequence[NDArray[np.intp]], apart: Pairs) -> float:
+    """In percent, of all pairs inside the sets."""
+    inside = sum(int(apart[np.ix_(rows, rows)].sum()) for rows in sets)
+    pairs = sum(len(rows) * (len(rows) - 1) for rows in sets)
+    return 100 * inside / max(pairs, 1)
