@@ -41,8 +41,12 @@ class PairTable:
             forward[rows] = kernel.times_core(factors[rows]) @ factors.T * shrink[rows, None] * shrink
         return cls(kernel, scales**2, forward, np.ascontiguousarray(forward.T))
 
+    def operations(self, items: int) -> float:
+        """Multiply-adds of the gains given a cart of so many items."""
+        return float(items * (items + 1) + 1) * self.kernel.size
+
     def suits(self, items: int) -> bool:
-        """Whether a cart of so many items costs less this way: n (n + 2) M operations against 2 n R M."""
+        """Whether a cart of so many items costs less this way than by 2 n R M operations with F."""
         return items <= self.kernel.rank
 
     def gains(self, state: Conditional) -> tuple[Vector, Vector]:
@@ -55,7 +59,7 @@ class PairTable:
         scales = self.kernel.item_scales[used]
         inverse = state.inverse * (scales[:, None] * scales)
         images = inverse.astype(np.float32) @ self.forward.take(used, axis=0)
-        used_up = np.einsum("ai,ai->i", images, self.backward.take(used, axis=0))
+        gains: Vector = self.squared_scales * np.einsum("ai,ai->i", images, self.backward.take(used, axis=0))
+        np.subtract(self.kernel.weights, gains, out=gains)
         steps = 2 * len(used) + 8
-        gains: Vector = self.kernel.weights - self.squared_scales * used_up
         return gains, (steps * _EPS * (1 + float(np.abs(inverse).sum()))) * self.squared_scales

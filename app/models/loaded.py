@@ -73,6 +73,12 @@ class LoadedModel:
         """Multiply-adds of a pass over F for a cart, to decide where it runs."""
         return float(self.kernel.size) * self.kernel.rank * (cart_size + 1)
 
+    def operations_of_one(self, cart_size: int) -> float:
+        """The same for a single recommendation, which has the table of pairs."""
+        if self.pairs is not None and self.pairs.suits(cart_size):
+            return self.pairs.operations(cart_size)
+        return self.operations(cart_size)
+
     def warm_up(self) -> None:
         """Touch all pages and fill all caches, so that the first request is as fast as the next."""
         state = condition(self.kernel, [0], decoupling=self.knobs.decoupling)

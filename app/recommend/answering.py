@@ -34,8 +34,8 @@ class Question:
 
     @property
     def operations(self) -> float:
-        """Multiply-adds of the answer."""
-        return self.catalogue.model.operations(len(self.cart.rows))
+        """Multiply-adds of the answer, given by itself."""
+        return self.catalogue.model.operations_of_one(len(self.cart.rows))
 
     @property
     def decoupling(self) -> float:
@@ -107,12 +107,13 @@ def _items(catalogue: Catalogue, state: Conditional, best: Scored, *, explain: b
     shares = np.minimum(best.scores / best.total, 1.0) if best.total > 0 else np.zeros(len(best.rows))
     alone = catalogue.model.kernel.weights[best.rows]
     numbers = (array.tolist() for array in (best.rows, best.scores, shares, best.gains, alone))
+    items = catalogue.model.stored.items
     return [
         RecommendedItem(
             rank=rank,
-            item_id=catalogue.item_id(row),
-            name=catalogue.name(row),
-            category=catalogue.category(row),
+            item_id=items.ids[row],
+            name=items.names[row],
+            category=items.categories[row],
             price=catalogue.price(row),
             score=score,
             probability=share,

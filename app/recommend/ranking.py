@@ -63,19 +63,22 @@ def _best_of_all(state: Conditional, k: int, wishes: Wishes, gains: FloatArray, 
     size = state.kernel.size
     tilt = wishes.dense(size)
     tilt[state.cart] = 0.0
-    scores = tilt * gains
+    scores: Vector = tilt * gains
     total = float(scores.sum())
     if k == 0:
         return Scored(_NO_ROWS, np.empty(0), np.empty(0), total)
-    errors = tilt * errors
+    margins = tilt * errors
     lowest = 0.0
     if k < size:
-        lower = scores - errors
+        lower = scores - margins
         lower.partition(size - k)
         lowest = lower[size - k]
-    scores += errors
+    scores += margins
     rows = (scores >= max(lowest, _LEAST)).nonzero()[0]
-    ranking = rank(rows, tilt[rows] * state.form.gains(rows), k)
+    exact = state.form.exact(rows)
+    if not (exact > errors[rows]).all():  # otherwise they are far above the rounding of float64 as well
+        exact = state.form.gains(rows)
+    ranking = rank(rows, tilt[rows] * exact, k)
     return _positive(ranking, tilt[ranking.rows], total)
 
 

@@ -58,7 +58,7 @@ class Recommender:
         catalogue = self._catalogues.current()
         carts = await self._known_carts(catalogue, request.carts)
         questions = [Question(catalogue, cart, request, request.boosts) for cart in carts]
-        operations = sum(question.operations for question in questions)
+        operations = sum(catalogue.model.operations(len(cart.rows)) for cart in carts)
         results = await self._compute.run(operations, lambda: answer_many(questions))
         took = round((perf_counter() - start) * 1000, 3)
         for result in results:
