@@ -20,11 +20,14 @@ from training.splitting import split
 console = Console()
 
 
-def main(
+def main(  # noqa: PLR0917 - a command's options
     data: Annotated[Path, typer.Option(help="A folder of basket files.")],
     seeds: Annotated[int, typer.Option(help="Splits and starts to average over.")] = 3,
     steps: Annotated[int, typer.Option(help="Steps of each fit.")] = FitOptions().steps,
     kernel: Annotated[KernelKind | None, typer.Option(help="Only this kernel.")] = None,
+    diagonals: Annotated[
+        bool, typer.Option("--diagonals/--default-diagonal", help="Also without the diagonal.")
+    ] = True,
     only: Annotated[str, typer.Option(help="Only files whose name contains this.")] = "",
 ) -> None:
     """Validation and test log-likelihood (2,000 baskets held out) of every kernel, mean over the seeds."""
@@ -35,7 +38,7 @@ def main(
     for file in sorted(path for path in data.glob("*.txt.gz") if only in path.name):
         baskets = read_baskets(str(file)).baskets
         for kind in [kernel] if kernel else get_args(KernelKind):
-            for diagonal in (True, False):
+            for diagonal in (True, False) if diagonals else (True,):
                 results = []
                 for seed in range(seeds):
                     parts = split(baskets, validation=300, holdout=2000, seed=seed)

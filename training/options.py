@@ -16,7 +16,8 @@ _LARGEST_RANK = 50
 _TRAINING_BYTES = (
     7 * 2**28
 )  # 1.75 GiB: F, its gradient, two moments, the last and the best must fit into this
-_STEP_COST = 2e9  # M·R²: half a second a step on one core
+_STEP_COST = 2e9  # M·R², up to which the rank may grow: half a second a step on one core,
+_ALWAYS = 150  # … but the rank may be this, the paper's for large catalogues
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +71,7 @@ def suggest_ranks(baskets: Baskets, rank: int | None = None) -> tuple[int, int]:
     """(rank, skew rank): as large as paid off on real data, within the catalogue and the memory budget."""
     items = len(baskets.catalogue)
     rank = rank or max(2, min(_LARGEST_RANK, items // 2))
-    affordable = int(min(_TRAINING_BYTES / (6 * 4 * items), (_STEP_COST / items) ** 0.5)) - rank
+    soon_enough = max(_ALWAYS, (_STEP_COST / items) ** 0.5)
+    affordable = int(min(_TRAINING_BYTES / (6 * 4 * items), soon_enough)) - rank
     skew_rank = max(2, min(_LARGEST_SKEW_RANK, items, affordable))
     return rank, skew_rank - skew_rank % 2
