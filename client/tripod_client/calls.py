@@ -85,6 +85,7 @@ class FitOptions(TypedDict, total=False):
     half_life_days: float
     seed: int
     threads: int
+    tune: Literal["none", "quick", "thorough"]
     validation: int
     max_basket_size: int
     min_item_count: int

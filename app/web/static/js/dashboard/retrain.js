@@ -14,6 +14,8 @@ export class RetrainForm {
       h("label", {}, "Start from", h("select", { name: "init" }, h("option", { value: "scaled" }, "scratch"), h("option", { value: "previous" }, "the active model"))),
       h("label", {}, "Go live", h("select", { name: "activate" },
         h("option", { value: "auto" }, "if not worse"), h("option", { value: "always" }, "always"), h("option", { value: "never" }, "by hand"))),
+      h("label", {}, "Tuning", h("select", { name: "tune" },
+        h("option", { value: "quick" }, "quick"), h("option", { value: "thorough" }, "thorough: several fits"), h("option", { value: "none" }, "none"))),
       h("label", {}, "Steps", h("input", { type: "number", name: "steps", min: 1, max: 10000000, placeholder: "default" })),
       h("label", {}, "Seed", h("input", { type: "number", name: "seed", min: 0, max: 2147483647, placeholder: "0" })),
       h("label", {}, "Rank", h("input", { type: "number", name: "rank", min: 1, max: 10000, placeholder: "from the data" })),
@@ -37,7 +39,7 @@ export class RetrainForm {
     const numbers = ["steps", "seed", "rank", "skew_rank"]
       .filter((name) => fields.get(name))
       .map((name) => [name, Number(fields.get(name))]);
-    const options = { init: fields.get("init"), ...Object.fromEntries(numbers) };
+    const options = { init: fields.get("init"), tune: fields.get("tune"), ...Object.fromEntries(numbers) };
     return { method: "POST", path: "/training-jobs", body: { activate: fields.get("activate"), purchases: fields.has("purchases"), options } };
   }
 
