@@ -26,13 +26,13 @@ def invert(block: Matrix, scales: Vector) -> tuple[Indices, Matrix]:
     The kernel's symmetric part is positive semidefinite, so rows that are independent also give an
     invertible principal block, and every choice of them conditions the other items in the same way.
     """
-    everything = np.arange(len(block))
     if scales.all():
         products = scales[:, None] * scales
         inverse = _safe_inverse(block / products)
         if inverse is not None:
-            return everything, inverse / products
-    kept = everything[scales > 0]
+            inverse /= products
+            return np.arange(len(block)), inverse
+    kept = np.flatnonzero(scales)
     scaled = block[np.ix_(kept, kept)] / np.outer(scales[kept], scales[kept])
     order = _independent_rows(scaled)
     while len(order):

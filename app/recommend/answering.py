@@ -107,7 +107,7 @@ def _items(catalogue: Catalogue, state: Conditional, best: Scored, *, explain: b
     shares = np.minimum(best.scores / best.total, 1.0) if best.total > 0 else np.zeros(len(best.rows))
     alone = catalogue.model.kernel.weights[best.rows]
     numbers = (array.tolist() for array in (best.rows, best.scores, shares, best.gains, alone))
-    items = catalogue.model.stored.items
+    items, conditioned = catalogue.model.stored.items, len(state.used) > 0
     return [
         RecommendedItem(
             rank=rank,
@@ -117,7 +117,7 @@ def _items(catalogue: Catalogue, state: Conditional, best: Scored, *, explain: b
             price=catalogue.price(row),
             score=score,
             probability=share,
-            relation=_relation(gain, weight) if len(state.used) else "neutral",
+            relation=_relation(gain, weight) if conditioned else "neutral",
             because=_reasons(catalogue, state, row) if explain else [],
         )
         for rank, (row, score, share, gain, weight) in enumerate(zip(*numbers, strict=True), 1)
