@@ -93,30 +93,38 @@ def strongest_neighbours(
 ) -> Relevance:
     """Regression plus a share of similarity within the head; similarity where either item is outside."""
     size, head = similarities.shape[0], len(regression)
-    most = min(_MOST, size, max(_ENTRIES // size, 1))
+    most = min(_MOST, max(_ENTRIES // size, 1))
     kept = []
-    for start in range(0, size, _ROWS_AT_ONCE):
-        rows = slice(start, min(start + _ROWS_AT_ONCE, size))
-        similar = similarities[rows].toarray()  # (rows, M)
-        weights = similar.copy()
-        inside = max(0, min(rows.stop, head) - start)
-        weights[:inside, :head] *= options.similarity
-        weights[:inside, :head] += regression[start : start + inside]
-        kept.append(_strongest(weights, options.support * similar, most))
-    counts, neighbours, weights, support = (np.concatenate(parts) for parts in zip(*kept, strict=True))
-    offsets = np.concatenate([[0], np.cumsum(counts)])
+    for item in range(size):
+        span = slice(similarities.indptr[item], similarities.indptr[item + 1])
+        others, similar = similarities.indices[span], similarities.data[span]
+        if item < head:
+            weights = regression[item].astype(np.float32)
+            dense = np.zeros(head, dtype=np.float32)
+            inside = others < head
+            dense[others[inside]] = similar[inside]
+            weights += options.similarity * dense
+            others = np.concatenate([np.arange(head, dtype=np.int32), others[~inside]])
+            weights = np.concatenate([weights, similar[~inside]])
+            similar = np.concatenate([dense, similar[~inside]])
+        else:
+            weights = similar
+        kept.append(_strongest(others, weights, options.support * similar, most))
+    neighbours, weights, support = (np.concatenate(parts) for parts in zip(*kept, strict=True))
+    offsets = np.concatenate([[0], np.cumsum([len(row) for row, *_ in kept])])
     return Relevance(offsets, neighbours, weights, options.floor, support)
 
 
 def _strongest(
-    weights: NDArray[np.float32], support: NDArray[np.float32], most: int
-) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.float32], NDArray[np.float32]]:
-    """Of each row what lies furthest from zero (what speaks against an item counts too), and how many."""
+    others: NDArray[np.int32], weights: NDArray[np.float32], support: NDArray[np.float32], most: int
+) -> tuple[NDArray[np.int32], NDArray[np.float32], NDArray[np.float32]]:
+    """What lies furthest from zero (what speaks against an item counts too), neighbours ascending."""
     strength = np.maximum(np.abs(weights), support)
-    columns = np.sort(np.argpartition(-strength, most - 1, axis=1)[:, :most], axis=1)
-    some = np.take_along_axis(strength, columns, axis=1) > 0
-    weights, support = (np.take_along_axis(values, columns, axis=1)[some] for values in (weights, support))
-    return some.sum(axis=1), columns[some].astype(np.int32), weights, support
+    chosen = np.flatnonzero(strength)
+    if len(chosen) > most:
+        chosen = np.argpartition(-strength, most)[:most]
+    chosen = chosen[np.argsort(others[chosen])]
+    return others[chosen], weights[chosen], support[chosen]
 
 
 def _mean(weights: NDArray[np.float64]) -> float:
