@@ -85,6 +85,7 @@ class Wishes:
 
     base: Vector | None
     parts: list[tuple[Indices, Vector | float]]  # the rows of one part differ, or its factor is 0
+    unit: float = 1.0  # what all of τ² is still to be multiplied by: it changes no order and no share
 
     def dense(self, size: int) -> Vector:
         """τ² of every item."""
@@ -114,14 +115,16 @@ def wishes_of(catalogue: Catalogue, filters: Filters, boosts: Boosts | None, car
     if hidden := cart.earlier + catalogue.rows_of(filters.exclude):
         parts.append((np.array(hidden, dtype=np.intp), 0.0))
     exponent = model.knobs.relevance if filters.relevance is None else filters.relevance
+    unit = 1.0
     if cart.rows and exponent and relevance is not None:
         rows, evidence = relevance.evidence(cart.rows)
+        unit = relevance.floor**exponent  # r^β = floor^β (r/floor)^β, and for most items r is the floor
         parts.append((rows, (evidence / relevance.floor) ** exponent))
     if boosts is not None and boosts.items:
         known = [item_id for item_id in boosts.items if catalogue.row_of(item_id) is not None]
         factors = np.array([boosts.items[item_id] for item_id in known])
         parts.append((np.array(catalogue.rows_of(known), dtype=np.intp), factors))
-    return Wishes(_base(catalogue, filters, boosts), parts)
+    return Wishes(_base(catalogue, filters, boosts), parts, unit)
 
 
 def decoupling_of(catalogue: Catalogue, filters: Filters) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import log
 from time import perf_counter
 
 import numpy as np
@@ -59,7 +60,8 @@ class Bundles:
 
 def _find(catalogue: Catalogue, cart: KnownCart, request: AnyRequest) -> BundlesAnswer:
     boosts = request.boosts if isinstance(request, BundleRequest) else None
-    tilt = wishes_of(catalogue, request, boosts, cart).tilt
+    wishes = wishes_of(catalogue, request, boosts, cart)
+    tilt = wishes.tilt
     rng = np.random.default_rng(request.seed)
     bundles: list[Bundle] = []
     while len(bundles) < request.alternatives:
@@ -73,7 +75,7 @@ def _find(catalogue: Catalogue, cart: KnownCart, request: AnyRequest) -> Bundles
         model_version=catalogue.model.version,
         cart=cart.considered(catalogue, condition(catalogue.model.kernel, cart.rows)),
         method=request.method,
-        bundles=[_answer(catalogue, cart, bundle) for bundle in bundles],
+        bundles=[_answer(catalogue, cart, bundle, wishes.unit) for bundle in bundles],
         fallback=_fallback(bundles, request),
         took_ms=0.0,
     )
@@ -105,7 +107,7 @@ def _choose(
             return Problem.of(kernel, k, rows, tilt, omega).bundle(drawn.tolist())
 
 
-def _answer(catalogue: Catalogue, cart: KnownCart, bundle: Bundle) -> BundleAnswer:
+def _answer(catalogue: Catalogue, cart: KnownCart, bundle: Bundle, unit: float) -> BundleAnswer:
     rows = bundle.items.tolist()
     prices = [catalogue.price(row) for row in rows]
     known = [price for price in prices if price is not None]
@@ -116,11 +118,11 @@ def _answer(catalogue: Catalogue, cart: KnownCart, bundle: Bundle) -> BundleAnsw
                 name=catalogue.name(row),
                 category=catalogue.category(row),
                 price=price,
-                gain=gain,
+                gain=unit * gain,
             )
             for row, price, gain in zip(rows, prices, bundle.gains.tolist(), strict=True)
         ],
-        log_det=bundle.log_det,
+        log_det=bundle.log_det + len(rows) * log(unit),
         total_price=round(sum(known), 6) if len(known) == len(prices) else None,
         lifts=pairs_among(catalogue, [*cart.rows, *rows]),
     )

@@ -85,7 +85,7 @@ def _answer(question: Question, state: Conditional, wishes: Wishes, best: Scored
     return Recommendations(
         model_version=catalogue.model.version,
         cart=cart.considered(catalogue, state),
-        items=_items(catalogue, state, best, explain=options.explain),
+        items=_items(catalogue, state, best, unit=wishes.unit, explain=options.explain),
         fallback=fallback,
         took_ms=0.0,
     )
@@ -102,7 +102,9 @@ def _with_popular(best: Scored, extra: Indices, state: Conditional, wishes: Wish
     )
 
 
-def _items(catalogue: Catalogue, state: Conditional, best: Scored, *, explain: bool) -> list[RecommendedItem]:
+def _items(
+    catalogue: Catalogue, state: Conditional, best: Scored, *, unit: float, explain: bool
+) -> list[RecommendedItem]:
     # Rounding may lift a share a hair above one.
     shares = np.minimum(best.scores / best.total, 1.0) if best.total > 0 else np.zeros(len(best.rows))
     alone = catalogue.model.kernel.weights[best.rows]
@@ -115,7 +117,7 @@ def _items(catalogue: Catalogue, state: Conditional, best: Scored, *, explain: b
             name=items.names[row],
             category=items.categories[row],
             price=catalogue.price(row),
-            score=score,
+            score=unit * score,
             probability=share,
             relation=_relation(gain, weight) if conditioned else "neutral",
             because=_reasons(catalogue, state, row) if explain else [],

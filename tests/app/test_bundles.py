@@ -6,7 +6,7 @@ from typing import Any
 import httpx
 import numpy as np
 import pytest
-from app_shop import item_ids, planted_kernel
+from app_shop import item_ids, planted_kernel, planted_relevance
 
 METHODS = ["greedy", "local_search", "stochastic", "mcmc", "sample"]
 
@@ -28,6 +28,18 @@ def log_det(names: list[str], given: list[str]) -> float:
         np.linalg.slogdet(kernel.submatrix(both))[1]
         - (np.linalg.slogdet(kernel.submatrix(cart))[1] if cart else 0)
     )
+
+
+def test_evidence_counts_in_a_bundle_that_completes_a_cart(shop: httpx.Client) -> None:
+    (bundle,) = ask(shop, k=3, items="camera-1", decoupling=0, relevance=2)["bundles"]
+    names, everything, relevance = ids(bundle), item_ids(), planted_relevance()
+    evidence = np.full(len(everything), relevance.floor)
+    rows, values = relevance.evidence([everything.index("camera-1")])
+    evidence[rows] = values
+    tilted = log_det(names, ["camera-1"]) + 2 * sum(np.log(evidence[everything.index(name)]) for name in names)
+    assert bundle["log_det"] == pytest.approx(tilted, rel=1e-4)
+    assert sum(np.log(item["gain"]) for item in bundle["items"]) == pytest.approx(bundle["log_det"])
+    assert "film-1" in names  # without evidence there are more popular ones
 
 
 @pytest.mark.parametrize("method", METHODS)

@@ -72,7 +72,9 @@ def test_every_wish_of_a_request_becomes_one_tilt(shop: httpx.Client) -> None:
     kernel, relevance = planted_kernel(), planted_relevance()
     tilt *= kernel.weights**-0.5
     rows, evidence = relevance.evidence(cart)
-    tilt[rows] *= (evidence / relevance.floor) ** 1.5
+    everyones = np.full(len(names), relevance.floor)
+    everyones[rows] = evidence
+    tilt *= everyones**1.5
     tilt[[row for row in range(len(names)) if row % 2 == 0]] *= 3  # Photo
     tilt[1] *= 7
     tilt[[12, 13]] = 0
@@ -95,6 +97,7 @@ def test_every_wish_of_a_request_becomes_one_tilt(shop: httpx.Client) -> None:
     assert ids(answer) == [names[row] for row in order]
     shares = [item["probability"] for item in answer["items"]]
     assert shares == pytest.approx(expected[order] / expected.sum(), rel=1e-5)
+    assert [item["score"] for item in answer["items"]] == pytest.approx(expected[order], rel=1e-5)
 
 
 def test_complements_are_recommended_and_explained(shop: httpx.Client) -> None:
