@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-_DOCS = Path(__file__).parent.parent / "docs"
-_PAGE, _WORDS = _DOCS / "quality.md", _DOCS / "quality-notes.md"
+_WORDS = Path(__file__).parent / "quality_notes.md"  # what figures do not say by themselves
+_PAGE = Path(__file__).parent.parent / "docs" / "quality.md"
 _METRICS = {"hit@10": "hit@10", "ndcg@10": "NDCG@10", "mpr": "MPR"}
 _NAMES = {
     "tripod": "**Tripod**",
