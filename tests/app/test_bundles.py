@@ -36,7 +36,9 @@ def test_evidence_counts_in_a_bundle_that_completes_a_cart(shop: httpx.Client) -
     evidence = np.full(len(everything), relevance.floor)
     rows, values = relevance.evidence([everything.index("camera-1")])
     evidence[rows] = values
-    tilted = log_det(names, ["camera-1"]) + 2 * sum(np.log(evidence[everything.index(name)]) for name in names)
+    tilted = log_det(names, ["camera-1"]) + 2 * sum(
+        np.log(evidence[everything.index(name)]) for name in names
+    )
     assert bundle["log_det"] == pytest.approx(tilted, rel=1e-4)
     assert sum(np.log(item["gain"]) for item in bundle["items"]) == pytest.approx(bundle["log_det"])
     assert "film-1" in names  # without evidence there are more popular ones

@@ -121,7 +121,7 @@ def test_a_job_is_done_step_by_step_and_a_second_one_is_compared(
         *range(0, 61, 10)
     ]
     phases = list(dict.fromkeys(job["phase"] for job in jobs if job["phase"]))
-    assert phases == ["draining", "reading", "fitting", "publishing", "comparing", "activating"]
+    assert phases == ["draining", "reading", "fitting", "tuning", "publishing", "comparing", "activating"]
     assert jobs[-1]["activated"] is True
     assert jobs[-1]["gate"] is None  # there was no other model
     assert jobs[-1]["validation_log_likelihood"] < 0
@@ -147,7 +147,7 @@ def test_a_job_is_done_step_by_step_and_a_second_one_is_compared(
 def test_a_worse_model_is_rejected_unless_told_otherwise(folder: Path, operator: Operator) -> None:
     store = ModelStore(folder / "store")
     good = store.active()
-    request = {"options": QUICK | {"steps": 1, "init": "paper"}}
+    request = {"options": QUICK | {"steps": 1, "init": "paper", "tune": "none"}}
     bad = operator.finished(operator.start(**request)["job_id"])
     assert bad["state"] == "rejected", bad
     assert bad["gate"]["candidate"] < bad["gate"]["active"]
