@@ -13,11 +13,9 @@ Init = Literal["scaled", "paper", "previous"]
 
 _LARGEST_SKEW_RANK = 300
 _LARGEST_RANK = 50
-_TRAINING_BYTES = (
-    7 * 2**28
-)  # 1.75 GiB: F, its gradient, two moments, the last and the best must fit into this
-_STEP_COST = 2e9  # M·R², up to which the rank may grow: half a second a step on one core,
-_ALWAYS = 150  # … but the rank may be this, the paper's for large catalogues
+_TRAINING_BYTES = 7 * 2**28  # 1.75 GiB for F, its gradient, two moments, the last and the best of it
+_STEP_COST = 2e9  # M·R² up to which the skew rank may grow: half a second a step on one core,
+_LEAST_SKEW_RANK = 100  # … but it may always be this
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +69,7 @@ def suggest_ranks(baskets: Baskets, rank: int | None = None) -> tuple[int, int]:
     """(rank, skew rank): as large as paid off on real data, within the catalogue and the memory budget."""
     items = len(baskets.catalogue)
     rank = rank or max(2, min(_LARGEST_RANK, items // 2))
-    soon_enough = max(_ALWAYS, (_STEP_COST / items) ** 0.5)
-    affordable = int(min(_TRAINING_BYTES / (6 * 4 * items), soon_enough)) - rank
+    soon_enough = max(_LEAST_SKEW_RANK, int((_STEP_COST / items) ** 0.5) - rank)
+    affordable = min(_TRAINING_BYTES // (6 * 4 * items) - rank, soon_enough)
     skew_rank = max(2, min(_LARGEST_SKEW_RANK, items, affordable))
     return rank, skew_rank - skew_rank % 2
