@@ -20,7 +20,7 @@ from training.baselines.base import incidence
 from training.baskets import Baskets
 from training.state import recency_weights
 
-DENSE_ITEMS = 16_000  # the regression's catalogue at most: one dense matrix of 1 GiB in float32
+DENSE_ITEMS = 20_000  # the regression's catalogue at most: one dense matrix of 1.5 GiB in float32
 _DOUBLE_ITEMS = 8_000  # up to here the same memory affords float64
 _SIZE_DISCOUNT = 0.5  # in the regression a basket of n items weighs n^−this: a large one says less of a pair
 _ASYMMETRY = 0.75  # of similarities: 1 is the confidence of a rule, 0.5 the cosine
@@ -59,7 +59,7 @@ class CoPurchases:
         head = X.shape[1]
         dtype = np.float64 if head <= _DOUBLE_ITEMS else np.float32
         gram = (X.T @ sparse.diags_array(weights) @ X).astype(dtype)
-        system: Matrix = np.asfortranarray(gram.toarray())
+        system: Matrix = gram.toarray().T  # symmetric: the transpose is the column order that LAPACK wants
         own = np.diag_indices(head)
         system[own] += ridge * _mean(weights) + dropout * system[own]
         inverse = _inverse_in_place(system)
