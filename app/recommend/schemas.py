@@ -93,7 +93,8 @@ class RecommendedItem:
         float,
         Field(
             description="That this is the next item, if there is one: score over the sum of all scores, in "
-            "the distribution that all filters, boosts and knobs of the request shape together.",
+            "the distribution that all filters, boosts and knobs of the request shape together. A strong "
+            "relevance prior makes it promise too much: the model's report shows how far to believe it.",
             ge=0,
             le=1,
             examples=[0.12],
