@@ -20,6 +20,9 @@ from training.options import FitOptions
 from training.reading import ReadingRules
 
 
+pytestmark = pytest.mark.xdist_group("jobs")  # they share a worker, a store and what is active in it
+
+
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("jobs")
@@ -146,6 +149,7 @@ def test_a_job_is_done_step_by_step_and_a_second_one_is_compared(
 @pytest.mark.usefixtures("worker")
 def test_a_worse_model_is_rejected_unless_told_otherwise(folder: Path, operator: Operator) -> None:
     store = ModelStore(folder / "store")
+    operator.finished(operator.start(options=QUICK, activate="always")["job_id"])
     good = store.active()
     request = {"options": QUICK | {"steps": 1, "init": "paper", "tune": "none"}}
     bad = operator.finished(operator.start(**request)["job_id"])
