@@ -42,6 +42,7 @@ _PENALTIES = {  # (ridge, dropout): the middle one comes first, for it is all th
     "thorough": tuple(product((20.0, 5.0, 10.0, 50.0, 150.0), (0.5, 0.25, 1.0))),
 }
 
+_Choices = tuple[tuple[float, float], ...]
 _TINY = np.finfo(np.float32).tiny
 _NOTHING = -1e30  # the log of no gain: so low that no evidence and no popularity can be seen beside it
 
@@ -101,11 +102,15 @@ def tune(
     exam = Exam(kernel, validation, seed)
     if not exam.carts:
         return None
-    penalties = _PENALTIES[effort][: None if kernel.size <= _SMALL_CATALOGUE else 1]
-    in_all = len(penalties) * len(_SIMILARITY) + 1
+    penalties, similarity = _PENALTIES[effort], _SIMILARITY
+    if kernel.size > _SMALL_CATALOGUE:
+        penalties, similarity = penalties[:1], similarity[::2]
+    in_all = len(penalties) * len(similarity) + 1
     trials = [exam.trial(Knobs(decoupling=omega)) for omega in _DECOUPLING[effort]]
     kept: dict[NeighbourOptions, Relevance] = {}
-    for number, (options, relevance) in enumerate(_priors(CoPurchases(train, half_life_days), penalties)):
+    for number, (options, relevance) in enumerate(
+        _priors(CoPurchases(train, half_life_days), penalties, similarity)
+    ):
         progress(number, in_all)
         evidence = exam.log_evidence(relevance)
         tried = [
@@ -126,12 +131,12 @@ def _merit(trial: Trial) -> float:
 
 
 def _priors(
-    bought: CoPurchases, penalties: tuple[tuple[float, float], ...]
+    bought: CoPurchases, penalties: _Choices, shares: _Choices
 ) -> Iterator[tuple[NeighbourOptions, Relevance]]:
     similarities = bought.similarities()
     for ridge, dropout in penalties:
         regression = bought.regression(ridge, dropout)
-        for similarity, support in _SIMILARITY:
+        for similarity, support in shares:
             options = NeighbourOptions(ridge, dropout, similarity, support)
             yield options, strongest_neighbours(regression, similarities, options)
 

@@ -19,7 +19,6 @@ from model_store import ModelStore
 from training.options import FitOptions
 from training.reading import ReadingRules
 
-
 pytestmark = pytest.mark.xdist_group("jobs")  # they share a worker, a store and what is active in it
 
 
