@@ -36,13 +36,14 @@ _DECOUPLING = {"quick": (0.0, 0.5, 0.9, 1.0), "thorough": (0.0, 0.3, 0.5, 0.8, 0
 _STRENGTH = {"quick": (1.0, 2.0, 4.0, 8.0), "thorough": (0.5, 1.0, 2.0, 3.0, 4.0, 6.0, 8.0)}  # β
 _POPULARITY = (-0.6, -0.4, -0.2, 0.0, 0.2, 0.4)  # γ
 _FLOORS = (0.0003, 0.001, 0.003, 0.01)
-_SIMILARITY = ((0.0, 0.1), (0.05, 0.1), (0.2, 0.3), (0.5, 0.5), (1.5, 1.0))  # added, and as support
-_PENALTIES = {  # (ridge, dropout): the middle one comes first, for it is all that large catalogues try
+_Choices = tuple[tuple[float, float], ...]
+_SIMILARITY: _Choices = ((0.0, 0.1), (0.05, 0.1), (0.2, 0.3), (0.5, 0.5), (1.5, 1.0))  # added, and as support
+# (ridge, dropout): the middle one comes first, for it is all that large catalogues try.
+_PENALTIES: dict[Effort, _Choices] = {
     "quick": ((20.0, 0.5), (10.0, 0.25), (50.0, 0.5), (150.0, 0.5)),
     "thorough": tuple(product((20.0, 5.0, 10.0, 50.0, 150.0), (0.5, 0.25, 1.0))),
 }
 
-_Choices = tuple[tuple[float, float], ...]
 _TINY = np.finfo(np.float32).tiny
 _NOTHING = -1e30  # the log of no gain: so low that no evidence and no popularity can be seen beside it
 
