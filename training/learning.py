@@ -61,8 +61,7 @@ def learn(
     """Fit, then tune on queries from the validation baskets.
 
     `thorough` changes the fit's options one at a time as well, keeps what predicts held-out items better, and
-    tunes that on a finer grid.
-    A fit that was stopped is not tuned. `announce` hears the phase.
+    tunes that on a finer grid. A fit that was stopped is not tuned. `announce` hears the phase.
     """
 
     def fitted(chosen: FitOptions) -> Learned:
@@ -94,7 +93,7 @@ def learn(
         kernels.append(_kernel_trial(change, candidate))
         if candidate.tuning.best.merit > best.tuning.best.merit:
             best = candidate
-    if effort == "thorough":
+    if effort == "thorough" and not should_stop():
         announce("tuning")
         best = replace(best, tuning=_tune(best.result, parts, "thorough", tuning_callback))
     return _with_prior(best, parts, kernels if len(kernels) > 1 else [])

@@ -20,7 +20,7 @@ _LEAST_SKEW_RANK = 100  # … but it may always be this
 
 @dataclass(frozen=True, slots=True)
 class FitOptions:
-    """The options of one fit; ranks of None are chosen from the data by `with_ranks`."""
+    """The options of one fit; ranks of None are chosen from the data by `suggest_ranks`."""
 
     kernel: KernelKind = "scalable"
     rank: int | None = None  # K, columns of V
