@@ -1,5 +1,5 @@
-# Every target sets itself up: `make test` and `make run` work on a fresh clone with Python 3.11 and make.
-PYTHON ?= python3.11
+# Every target sets itself up: `make test` and `make run` work on a fresh clone with Python (3.11 to 3.14) and make.
+PYTHON ?= $(or $(shell scripts/find-python),python3.11)
 VENV ?= .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
@@ -15,7 +15,7 @@ export OPENBLAS_NUM_THREADS ?= 1
 install: $(READY)
 
 $(READY): pyproject.toml constraints.txt client/pyproject.toml
-	@command -v $(PYTHON) >/dev/null || { echo "Tripod needs Python 3.11: '$(PYTHON)' was not found. Install it, or name yours: make PYTHON=/path/to/python3.11" >&2; exit 1; }
+	@command -v $(PYTHON) >/dev/null || { echo "Tripod needs Python 3.11, 3.12, 3.13 or 3.14 with venv: '$(PYTHON)' was not found. Install it, or name yours: make PYTHON=/path/to/python" >&2; exit 1; }
 	@df -Pm . | awk 'NR == 2 && $$4 < $(NEEDED_MB) { print "Tripod needs $(NEEDED_MB) MB of free disk for its packages, and " $$4 " MB are left: make room first." > "/dev/stderr"; exit 1 }'
 	@echo "Installing Tripod's packages into $(VENV): this takes some minutes, once."
 	@$(PYTHON) -m venv $(VENV)
@@ -27,6 +27,7 @@ run: install
 	@$(BIN)/python -m scripts.run $(ARGS)
 
 test: install
+	@$(BIN)/python -m scripts.browser
 	$(BIN)/pytest -n 2 --dist loadgroup
 
 lint: install

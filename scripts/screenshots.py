@@ -1,6 +1,6 @@
 """Pictures of both pages, light and dark, of a running demo: `python -m scripts.screenshots`.
 
-They go into the README. Needs Chromium (`apt-get install chromium`).
+They go into the README.
 """
 
 from __future__ import annotations
@@ -10,6 +10,8 @@ from typing import Annotated, Literal
 
 import typer
 from playwright.sync_api import Error, Page, expect, sync_playwright
+
+from scripts.browser import BrowserError, ensure_browser
 
 _CART = ("hot-dog-buns", "tortilla-nacho-chips", "kids-cereal")
 _FLAGS = [
@@ -28,11 +30,11 @@ def screenshots(
     url: Annotated[str, typer.Option(help="The running service.")] = "http://127.0.0.1:8000",
     admin_key: Annotated[str | None, typer.Option(help="Show the training jobs too.")] = None,
     out: Annotated[Path, typer.Option(help="The folder for the pictures.")] = Path("docs/images"),
-    chromium: Annotated[Path, typer.Option(help="The browser.")] = Path("/usr/bin/chromium"),
 ) -> None:
     """Write storefront-light.png, storefront-dark.png, dashboard-light.png and dashboard-dark.png."""
     out.mkdir(parents=True, exist_ok=True)
     try:
+        chromium = ensure_browser()
         with sync_playwright() as playwright:
             browser = playwright.chromium.launch(executable_path=chromium, args=_FLAGS)
             schemes: tuple[Scheme, ...] = ("light", "dark")
@@ -48,9 +50,9 @@ def screenshots(
                     page.screenshot(path=out / f"{name}-{scheme}.png")
                     page.close()
             browser.close()
-    except (Error, AssertionError) as error:
+    except (Error, AssertionError, BrowserError) as error:
         typer.echo(f"The pictures could not be made: {str(error).splitlines()[0]}", err=True)
-        typer.echo(f"Is a demo running at {url} (`make run`), and is {chromium} installed?", err=True)
+        typer.echo(f"Is a demo running at {url} (`make run`)?", err=True)
         raise typer.Exit(1) from error
 
 

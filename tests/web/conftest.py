@@ -17,7 +17,8 @@ from app_process import Service
 from jobs_process import KEY
 from web_shop import Visit, publish_shop
 
-CHROMIUM = Path("/usr/bin/chromium")
+from scripts.browser import find_browser
+
 # Nothing but the pages: a browser's own errands are not what is tested.
 FLAGS = [
     "--no-sandbox",
@@ -35,10 +36,11 @@ expect.set_options(timeout=PATIENCE)
 
 @pytest.fixture(scope="module")  # while it lives, its event loop would disturb other tests' own
 def chromium() -> Iterator[Browser]:
-    if not CHROMIUM.exists():
-        pytest.fail(f"{CHROMIUM} is missing: install it with `apt-get install chromium`, as .ci/run does.")
+    path = find_browser()  # before Playwright runs here: it asks Playwright too
+    if path is None:
+        pytest.fail("there is no Chromium: `python -m scripts.browser` installs one, as `make test` does")
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
+        browser = playwright.chromium.launch(executable_path=path, args=FLAGS)
         yield browser
         browser.close()
 

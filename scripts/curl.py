@@ -1,0 +1,38 @@
+"""A stand-in for curl that knows the options the documents use, so that their tests need no curl.
+
+An HTTP error is a failure, as with `curl --fail-with-body`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import urllib.error
+import urllib.request
+
+_FAILED = 22  # curl's exit code for an HTTP error
+
+
+def main() -> None:
+    """Send one request and print the answer's body."""
+    parser = argparse.ArgumentParser(prog="curl")
+    parser.add_argument("url")
+    parser.add_argument("-X", "--request", dest="method")
+    parser.add_argument("-H", "--header", dest="headers", action="append", default=[])
+    parser.add_argument("-d", "--data")
+    parser.add_argument("-s", "--silent", action="store_true")
+    given = parser.parse_args()
+    headers = dict(header.split(": ", 1) for header in given.headers)
+    body = None if given.data is None else given.data.encode()
+    request = urllib.request.Request(given.url, body, headers, method=given.method)
+    try:
+        with urllib.request.urlopen(request, timeout=60) as answer:
+            sys.stdout.buffer.write(answer.read())
+    except urllib.error.HTTPError as error:
+        sys.stdout.buffer.write(error.read())
+        print(f"curl: the answer is {error.code}", file=sys.stderr)
+        raise SystemExit(_FAILED) from None
+
+
+if __name__ == "__main__":
+    main()
