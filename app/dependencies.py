@@ -83,7 +83,9 @@ IdempotencyKey = Annotated[
     Header(
         alias="Idempotency-Key",
         pattern=r"^[\x21-\x7e]{1,255}$",
-        description="Repeat a request with the same key and it happens once and is answered the same.",
+        description="A request repeated with the same key happens once: the repetition is answered with the "
+        "cart as it is now, 404 if it is gone. A key counts for one route and one cart; with another body it "
+        "is answered 422.",
         examples=["3b241101-e2bb-4255"],
     ),
 ]

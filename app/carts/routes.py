@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from fastapi import APIRouter, Body, Response
+from fastapi import APIRouter, Body, Request, Response
 
 from app.carts.schemas import CartAnswer, CartLine, CartLines, LineQuantity, lines_of
 from app.carts.store import Cart
@@ -43,11 +43,19 @@ def _with_etag(cart: Cart, response: Response) -> CartAnswer:
     "",
     status_code=201,
     summary="Create a cart",
-    responses={201: {"headers": _ETAG | _LOCATION}, **declare(IdempotencyKeyReused, RedisAway)},
+    responses={
+        201: {"headers": _ETAG | _LOCATION},
+        **declare(CartNotFound, IdempotencyKeyReused, RedisAway),
+    },
 )
-async def create_cart(services: ServicesDep, response: Response, key: IdempotencyKey = None) -> CartAnswer:
-    """Create an empty cart with a fresh id. (Adding to an id of your own creates that cart as well.)"""
-    cart = await services.carts.create(key)
+async def create_cart(
+    services: ServicesDep, request: Request, response: Response, key: IdempotencyKey = None
+) -> CartAnswer:
+    """Create an empty cart with a fresh id. (Adding to an id of your own creates that cart as well.)
+
+    An Idempotency-Key counts for your address here, so use a random one if others may ask from there too.
+    """
+    cart = await services.carts.create(request.client.host if request.client else "", key)
     response.headers["Location"] = f"/carts/{cart.cart_id}"
     return _with_etag(cart, response)
 
@@ -57,7 +65,7 @@ async def create_cart(services: ServicesDep, response: Response, key: Idempotenc
     summary="Add items",
     responses={
         200: {"headers": _ETAG},
-        **declare(CartCheckedOut, CartFull, CartChanged, IdempotencyKeyReused, RedisAway),
+        **declare(CartNotFound, CartCheckedOut, CartFull, CartChanged, IdempotencyKeyReused, RedisAway),
     },
 )
 async def add_items(
@@ -147,6 +155,6 @@ async def check_out(
     """Close the cart and append its basket to the purchase log, exactly once.
 
     A second checkout answers 409 with the `purchase_id` of the first; with the same Idempotency-Key it
-    answers as the first did.
+    answers 200 with the cart.
     """
     return _with_etag(await services.carts.check_out(cart_id, if_match, key), response)
