@@ -7,6 +7,7 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from app.baskets import Basket, ConsideredCart
+from app.fallback import Fallback
 from app.fields import ItemId
 from app.filters import Boosts, Filters, QueryIds
 from app.relations import RelatedPair
@@ -82,5 +83,7 @@ class BundlesAnswer(BaseModel):
     cart: ConsideredCart = Field(description="The items that were given.")
     method: Method
     bundles: list[BundleAnswer]
-    fallback: str | None = Field(description="Why a bundle is smaller than k, or there are fewer of them.")
+    fallback: Fallback | None = Field(
+        description="Why a bundle is smaller than k, or there are fewer of them than asked for."
+    )
     took_ms: float

@@ -19,7 +19,8 @@ if memory_key then
     local break_at = string.find(memory, '\\n', 1, true)
     if string.sub(memory, 1, break_at - 1) ~= request.fingerprint then return {'key_reused', ''} end
     -- Not KEYS[1]: a repeated creation comes with a fresh id, and means the cart of the first one.
-    local known = redis.call('GETEX', request.cart_prefix .. string.sub(memory, break_at + 1), 'EX', request.ttl)
+    local cart_id = string.sub(memory, break_at + 1)
+    local known = redis.call('GETEX', request.cart_prefix .. cart_id, 'EX', request.ttl)
     if not known then return {'gone', ''} end
     return {'ok', known}
   end

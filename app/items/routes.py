@@ -49,7 +49,7 @@ async def list_categories(services: ServicesDep) -> CategoriesAnswer:
     openapi_extra=documented(RelatedQuery),
 )
 async def related_items(request: Request, item_id: ItemIdPath) -> RelatedAnswer:
-    """What goes with an item, or what would replace it."""
+    """What goes with an item, or what would replace it; never what is sold out or hidden by a boost of 0."""
     query = _read_related(request)
     return await services_of(request).items.related(item_id, query.relation, query.k)
 

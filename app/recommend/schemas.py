@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, Literal
+from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
 from app.baskets import Basket, ConsideredCart
+from app.fallback import Fallback
 from app.fields import ItemId
 from app.filters import Boosts, Filters, QueryIds
 from app.items.schemas import Relation
@@ -26,7 +27,10 @@ class Options(Filters):
 
     k: int = Field(10, ge=1, le=100, description="How many items.")
     explain: bool = Field(False, description="Say which cart items speak for each recommendation.")
-    fill: bool = Field(False, description="Fill up with popular items when the model has fewer than k.")
+    fill: bool = Field(
+        False,
+        description="Fill up with popular items when the model has fewer than k; they obey the filters too.",
+    )
 
 
 class RecommendRequest(Basket, Options):
@@ -110,15 +114,6 @@ class RecommendedItem:
     because: Annotated[
         list[Reason], Field(description="The strongest cart items; empty unless `explain` is true.")
     ]
-
-
-@dataclass(slots=True)
-class Fallback:
-    """Why the model alone did not fill the answer."""
-
-    reason: Literal["only_unknown_items", "too_few_candidates"]
-    message: str
-    filled: Annotated[int, Field(description="How many popular items fill the end of the list.")]
 
 
 @dataclass(slots=True)

@@ -57,7 +57,7 @@ class RecommendedItem(TypedDict):
 class Fallback(TypedDict):
     """Why the model alone did not fill the answer."""
 
-    reason: str
+    reason: Literal["only_unknown_items", "too_few_candidates"]
     message: str
     filled: int
 
@@ -135,7 +135,7 @@ class BundlesAnswer(TypedDict):
     cart: ConsideredCart
     method: str
     bundles: list[BundleAnswer]
-    fallback: str | None
+    fallback: Fallback | None
     took_ms: float
 
 

@@ -74,6 +74,20 @@ def test_related_items_are_those_of_the_dense_kernel(shop: httpx.Client, relatio
     assert shop.get("/items/odd/related").status_code == 404
 
 
+def test_related_items_that_are_sold_out_or_hidden_are_not_shown(shop: httpx.Client) -> None:
+    def related() -> list[str]:
+        answer = shop.get("/items/camera-4/related", params={"k": 100}).json()
+        return [item["item_id"] for item in answer["items"]]
+
+    assert "tripod-1" not in related()  # sold out as the model has it
+    assert related()[0] == "tripod-4"
+    for change in ({"in_stock": False}, {"boost": 0}):
+        shop.patch("/items/tripod-4", json=change)
+        assert "tripod-4" not in related()
+        shop.patch("/items/tripod-4", json=dict.fromkeys(change))
+    assert related()[0] == "tripod-4"
+
+
 def test_what_the_shop_says_counts_at_once(service: Service) -> None:
     shop = service.client
     before = recommended(shop)
