@@ -6,7 +6,7 @@ from typing import Annotated
 
 from fastapi import APIRouter, Body, Request, Response
 
-from app.carts.schemas import CartAnswer, CartLine, CartLines, LineQuantity, lines_of
+from app.carts.schemas import CartAnswer, LineQuantity, NewLines, lines_of
 from app.carts.store import Cart
 from app.dependencies import CartIdPath, IdempotencyKey, IfMatch, ItemIdPath, ServicesDep
 from app.errors import (
@@ -18,12 +18,19 @@ from app.errors import (
     IdempotencyKeyReused,
     ItemNotInCart,
     RedisAway,
+    UnsupportedMediaType,
 )
+from app.etags import NOT_MODIFIED, check_if_none_match
 from app.problems import COMMON, declare
 
 router = APIRouter(prefix="/carts", tags=["carts"], responses=COMMON)
 
-_ETAG = {"ETag": {"schema": {"type": "string"}, "description": "The state of the cart, for If-Match."}}
+_ETAG = {
+    "ETag": {
+        "schema": {"type": "string"},
+        "description": "The state of the cart, for If-Match and If-None-Match.",
+    }
+}
 _LOCATION = {"Location": {"schema": {"type": "string"}, "description": "The address of the new cart."}}
 _LINES = {
     "one": {"summary": "One item", "value": {"item_id": "camera", "quantity": 1}},
@@ -34,8 +41,12 @@ _LINES = {
 }
 
 
+def _etag(cart: Cart) -> dict[str, str]:
+    return {"ETag": f'"{cart.etag}"'}
+
+
 def _with_etag(cart: Cart, response: Response) -> CartAnswer:
-    response.headers["ETag"] = f'"{cart.etag}"'
+    response.headers.update(_etag(cart))
     return CartAnswer.of(cart)
 
 
@@ -65,7 +76,15 @@ async def create_cart(
     summary="Add items",
     responses={
         200: {"headers": _ETAG},
-        **declare(CartNotFound, CartCheckedOut, CartFull, CartChanged, IdempotencyKeyReused, RedisAway),
+        **declare(
+            CartNotFound,
+            CartCheckedOut,
+            CartFull,
+            CartChanged,
+            UnsupportedMediaType,
+            IdempotencyKeyReused,
+            RedisAway,
+        ),
     },
 )
 async def add_items(
@@ -73,7 +92,7 @@ async def add_items(
     services: ServicesDep,
     response: Response,
     cart_id: CartIdPath,
-    body: Annotated[CartLine | CartLines, Body(openapi_examples=_LINES)],
+    body: Annotated[NewLines, Body(openapi_examples=_LINES)],
     if_match: IfMatch,
     key: IdempotencyKey = None,
 ) -> CartAnswer:
@@ -85,7 +104,10 @@ async def add_items(
 @router.put(
     "/{cart_id}/items/{item_id:path}",
     summary="Set a quantity",
-    responses={200: {"headers": _ETAG}, **declare(CartCheckedOut, CartFull, CartChanged, RedisAway)},
+    responses={
+        200: {"headers": _ETAG},
+        **declare(CartCheckedOut, CartFull, CartChanged, UnsupportedMediaType, RedisAway),
+    },
 )
 async def set_quantity(
     *,
@@ -119,16 +141,21 @@ async def remove_item(
 @router.get(
     "/{cart_id}",
     summary="Read a cart",
-    responses={200: {"headers": _ETAG}, **declare(CartNotFound, RedisAway)},
+    responses={200: {"headers": _ETAG}, **NOT_MODIFIED, **declare(CartNotFound, RedisAway)},
 )
-async def get_cart(services: ServicesDep, response: Response, cart_id: CartIdPath) -> CartAnswer:
+async def get_cart(
+    services: ServicesDep, request: Request, response: Response, cart_id: CartIdPath
+) -> CartAnswer:
     """The whole cart; its ETag names this state of it."""
-    return _with_etag(await services.carts.get(cart_id), response)
+    cart = await services.carts.get(cart_id)
+    check_if_none_match(request, _etag(cart))
+    return _with_etag(cart, response)
 
 
 @router.delete(
     "/{cart_id}",
     status_code=204,
+    response_class=Response,  # which has no content type, as there is no content
     summary="Delete a cart",
     responses=declare(CartNotFound, CartChanged, RedisAway),
 )

@@ -32,7 +32,7 @@ local cart = text and cjson.decode(text) or nil
 if request.if_match then
   local fits = false
   for _, etag in ipairs(request.if_match) do
-    if cart and (etag == '*' or etag == cart.etag) then fits = true end
+    if cart and (etag == '*' or etag == '"' .. cart.etag .. '"') then fits = true end
   end
   if not fits then return {'changed', text or ''} end
 end

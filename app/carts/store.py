@@ -48,7 +48,7 @@ class Change:
     kind: Literal["create", "add", "set", "remove", "delete", "checkout"]
     cart_id: str
     lines: tuple[Line, ...] = ()
-    if_match: tuple[str, ...] | None = None
+    if_match: tuple[str, ...] | None = None  # tags in their quotes, or `*`
     idempotency_key: str | None = None
     client: str = ""  # the address that asks: a cart to be created has no id yet that its client could name
 

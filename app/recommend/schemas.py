@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue
 from app.baskets import Basket, ConsideredCart
 from app.fallback import Fallback
 from app.fields import ItemId
-from app.filters import Boosts, Filters, QueryIds
+from app.filters import QUERY_IDS, Boosts, Filters, QueryIds
 from app.items.schemas import Relation
 from app.relations import RelatedPair
 
@@ -36,7 +36,7 @@ class Options(Filters):
 class RecommendRequest(Basket, Options):
     """A request for recommendations."""
 
-    model_config = ConfigDict(extra="forbid", json_schema_extra={"examples": [_EXAMPLE]})
+    model_config = ConfigDict(json_schema_extra={"examples": [_EXAMPLE]})
 
     boosts: Boosts | None = None
 
@@ -44,18 +44,16 @@ class RecommendRequest(Basket, Options):
 class RecommendQuery(Basket, Options):
     """The same as query parameters."""
 
-    model_config = ConfigDict(extra="forbid")
-
     items: QueryIds = Field(
-        default_factory=list, max_length=500, description="Instead of `cart_id`: `a,b,c` or repeated."
+        default_factory=list, max_length=500, description=f"Instead of `cart_id`: {QUERY_IDS}"
     )
-    exclude: QueryIds = Field(default_factory=list, max_length=500, description="Never show these: `a,b,c`.")
+    exclude: QueryIds = Field(
+        default_factory=list, max_length=500, description=f"Never show these: {QUERY_IDS}"
+    )
 
 
 class BatchRequest(Options):
     """The same question for many carts."""
-
-    model_config = ConfigDict(extra="forbid")
 
     carts: list[Basket] = Field(
         min_length=1, max_length=256, examples=[[{"items": ["camera"]}, {"items": ["film", "tripod"]}]]
