@@ -58,7 +58,7 @@ ServicesDep = Annotated[Services, Depends(_services)]
 
 
 def catalogue_headers(request: Request) -> dict[str, str]:
-    """The headers of an answer that depends on the model and the shop's items alone; NotModified if it can.
+    """The headers of an answer that depends on the model and the shop's items alone, or NotModified.
 
     Ask for them before the answer: should the catalogue change in between, the answer is newer than its tag.
     """
