@@ -47,6 +47,10 @@ class CartAnswer(BaseModel):
     """A whole cart, its lines in the order in which they were added."""
 
     cart_id: CartId
+    etag: str = Field(
+        description="Names this state of the cart. In `If-Match` it stands in quotes, as in the header ETag.",
+        examples=["1763259000.123456-3"],
+    )
     status: Literal["open", "checked_out"]
     items: list[CartLine]
     created_at: datetime
@@ -60,6 +64,7 @@ class CartAnswer(BaseModel):
         """The answer that shows a cart."""
         return cls(
             cart_id=cart.cart_id,
+            etag=cart.etag,
             status="open" if cart.purchase_id is None else "checked_out",
             # Not checked again: release 0.1 took ids that are refused by now.
             items=[

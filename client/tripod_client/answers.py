@@ -13,9 +13,10 @@ class CartLine(TypedDict):
 
 
 class CartAnswer(TypedDict):
-    """A whole cart."""
+    """A whole cart; its `etag` names this state of it, for `if_match`."""
 
     cart_id: str
+    etag: str
     status: Literal["open", "checked_out"]
     items: list[CartLine]
     created_at: str
@@ -283,6 +284,12 @@ class JobsAnswer(TypedDict):
 
     jobs: list[Job]
     worker_alive: bool
+
+
+class AliveAnswer(TypedDict):
+    """The process answers."""
+
+    status: Literal["alive"]
 
 
 class ReadyAnswer(TypedDict):
