@@ -6,17 +6,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import Field, model_validator
 
-from app.fields import CartId, ItemId
+from app.fields import CartId, ItemId, Strict
 from app.items.catalogue import Catalogue
 from ndpp import Conditional
 
 
-class Basket(BaseModel):
+class Basket(Strict):
     """What is already there: a cart in the service, a list of items, or nothing."""
-
-    model_config = ConfigDict(extra="forbid")
 
     cart_id: CartId | None = None
     items: list[ItemId] = Field(default_factory=list, max_length=500, description="Instead of `cart_id`.")

@@ -2,28 +2,27 @@
 
 from __future__ import annotations
 
-import re
 import secrets
 from dataclasses import dataclass
 from typing import Annotated
 
-from fastapi import Depends, Header, Path, Request
+from fastapi import Depends, Header, Path, Request, Response, Security
+from fastapi.security import APIKeyHeader
 
 from app.bundles.service import Bundles
 from app.carts.service import Carts
 from app.compute import Compute
-from app.errors import Forbidden, Invalid
-from app.fields import CartId, ItemId
+from app.errors import Forbidden, Invalid, Unauthorized
+from app.etags import revalidated, strong_tags
+from app.fields import CartId, PathItemId
 from app.health.service import Health
-from app.items.service import ItemService
+from app.items.service import Catalogues, ItemService
 from app.jobs.service import Jobs
 from app.models.service import Models
 from app.recommend.insights import Insights
 from app.recommend.service import Recommender
 from app.redis_link import RedisLink
 from app.settings import Settings
-
-_ETAGS = re.compile(r'\s*(?:W/)?"[\x21\x23-\x7e]*"\s*(?:,\s*(?:W/)?"[\x21\x23-\x7e]*"\s*)*')
 
 
 @dataclass(frozen=True)
@@ -33,6 +32,7 @@ class Services:
     settings: Settings
     link: RedisLink
     compute: Compute
+    catalogues: Catalogues
     carts: Carts
     items: ItemService
     models: Models
@@ -57,6 +57,23 @@ async def _services(request: Request) -> Services:
 ServicesDep = Annotated[Services, Depends(_services)]
 
 
+def catalogue_headers(request: Request) -> dict[str, str]:
+    """The headers of an answer that depends on the model and the shop's items alone, or NotModified.
+
+    Ask for them before the answer: should the catalogue change in between, the answer is newer than its tag.
+    """
+    services = services_of(request)
+    catalogue = services.catalogues.current()
+    return revalidated(request, catalogue.model.version, catalogue.revision, services.settings.cart_window)
+
+
+async def _from_catalogue(request: Request, response: Response) -> None:
+    response.headers.update(catalogue_headers(request))
+
+
+FromCatalogue = Depends(_from_catalogue)
+
+
 async def _if_match(
     if_match: Annotated[
         str | None,
@@ -69,12 +86,10 @@ async def _if_match(
 ) -> tuple[str, ...] | None:
     if if_match is None:
         return None
-    if if_match.strip() == "*":
-        return ("*",)
-    if not _ETAGS.fullmatch(if_match):
+    tags = strong_tags(if_match)
+    if tags is None:
         raise Invalid('header.If-Match: it must be `*` or ETags in quotes, such as "1763259000.123456-3".')
-    # A weak ETag never matches: If-Match compares strongly.
-    return tuple(re.findall(r'(?<!W/)"([^"]*)"(?=\s*(?:,|$))', if_match))
+    return tags
 
 
 IfMatch = Annotated[tuple[str, ...] | None, Depends(_if_match)]
@@ -83,29 +98,35 @@ IdempotencyKey = Annotated[
     Header(
         alias="Idempotency-Key",
         pattern=r"^[\x21-\x7e]{1,255}$",
-        description="Repeat a request with the same key and it happens once and is answered the same.",
+        description="A request repeated with the same key happens once: the repetition is answered with the "
+        "cart as it is now, 404 if it is gone. A key counts for one route and one cart; with another body it "
+        "is answered 422.",
         examples=["3b241101-e2bb-4255"],
     ),
 ]
 CartIdPath = Annotated[CartId, Path(description="The id of the cart.")]
-ItemIdPath = Annotated[ItemId, Path(description="The id of the item.")]
+ItemIdPath = Annotated[PathItemId, Path(description="The id of the item.")]
 
 
-async def _admin(
-    services: ServicesDep,
-    x_admin_key: Annotated[
-        str | None, Header(alias="X-Admin-Key", description="What `TRIPOD_ADMIN_KEY` holds.")
-    ] = None,
-) -> None:
+_ADMIN_KEY = APIKeyHeader(
+    name="X-Admin-Key",
+    scheme_name="AdminKey",
+    description="What `TRIPOD_ADMIN_KEY` holds.",
+    auto_error=False,
+)
+
+
+async def _admin(services: ServicesDep, key: Annotated[str | None, Security(_ADMIN_KEY)]) -> None:
     expected = services.settings.admin_key
     if expected is None:
         raise Forbidden(
             "This address is closed until TRIPOD_ADMIN_KEY is set: give the service a secret of 16 "
             "characters or more, and send it in the header X-Admin-Key."
         )
-    given = (x_admin_key or "").encode("latin-1", "replace")
-    if not secrets.compare_digest(given, expected.get_secret_value().encode()):
-        raise Forbidden("Send the key that TRIPOD_ADMIN_KEY holds in the header X-Admin-Key.")
+    if not key:
+        raise Unauthorized("Send the key that TRIPOD_ADMIN_KEY holds in the header X-Admin-Key.")
+    if not secrets.compare_digest(key.encode("latin-1", "replace"), expected.get_secret_value().encode()):
+        raise Forbidden("The header X-Admin-Key must hold the same key as TRIPOD_ADMIN_KEY.")
 
 
 AdminKey = Depends(_admin)

@@ -6,8 +6,10 @@ from typing import Any
 
 from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
+from fastapi.routing import APIRoute
 
 from app.problems import ProblemDocument
+from model_store.artifact import tripod_version
 
 _DESCRIPTION = """
 Tripod learns from baskets which items attract each other and which replace each other, and answers two
@@ -32,15 +34,34 @@ _TAGS = [
     {"name": "health", "description": "For operators."},
 ]
 
+_IF_NONE_MATCH = {
+    "name": "If-None-Match",
+    "in": "header",
+    "required": False,
+    "schema": {"type": "string"},
+    "description": "The ETag of the answer that you have: 304 without a body if it is still the one.",
+}
+
 
 def describe(app: FastAPI) -> None:
     """Make `/docs` and `/openapi.json` read like documentation."""
 
     def openapi() -> dict[str, Any]:
         if app.openapi_schema is None:
+            for route in app.routes:
+                if isinstance(route, APIRoute):
+                    route.operation_id = route.name
             document = get_openapi(
-                title="Tripod", version="1", description=_DESCRIPTION, routes=app.routes, tags=_TAGS
+                title="Tripod",
+                version=tripod_version(),
+                description=_DESCRIPTION,
+                routes=app.routes,
+                tags=_TAGS,
             )
+            for operations in document["paths"].values():
+                for operation in operations.values():
+                    if "304" in operation["responses"]:
+                        operation.setdefault("parameters", []).append(_IF_NONE_MATCH)
             schema = ProblemDocument.model_json_schema(ref_template="#/components/schemas/{model}")
             schemas = document["components"]["schemas"]
             schemas.update(schema.pop("$defs"))

@@ -2,7 +2,8 @@
 
 Problem
 ├── BadRequest             400  the request cannot be read at all
-├── Forbidden              403  the admin key is missing or wrong
+├── Unauthorized           401  the admin key is missing
+├── Forbidden              403  the admin key is wrong, or the service has none
 ├── NotFound               404
 │   ├── CartNotFound            no such cart, or it has expired
 │   ├── ItemNotInCart           the cart has no such line
@@ -21,6 +22,7 @@ Problem
 │   └── JobEnded                the training job cannot be cancelled any more
 ├── CartChanged            412  If-Match names another state of the cart
 ├── BodyTooLarge           413
+├── UnsupportedMediaType   415  the body is not said to be JSON
 ├── Invalid                422  a parameter or the body does not make sense
 │   └── IdempotencyKeyReused    the key was used with another request
 ├── TooManyRequests        429  this client asks too often: try again after `Retry-After` seconds
@@ -36,6 +38,7 @@ Subclasses carry defaults only; `type` is `urn:tripod:problem:<slug>` and never 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, ClassVar
 
 
@@ -45,6 +48,7 @@ class Problem(Exception):  # noqa: N818  RFC 9457's word
     status: ClassVar[int] = 500
     slug: ClassVar[str] = "internal-error"
     title: ClassVar[str] = "Something went wrong on our side"
+    headers: ClassVar[Mapping[str, str]] = {}
     retry_after: int | None = None  # seconds
 
     def __init__(self, detail: str, *, retry_after: int | None = None, **members: Any) -> None:
@@ -70,10 +74,17 @@ class BadRequest(Problem):
     status, slug, title = 400, "bad-request", "The request cannot be read"
 
 
-class Forbidden(Problem):
-    """The admin key is missing or wrong, or the service has none."""
+class Unauthorized(Problem):
+    """The admin key is missing."""
 
-    status, slug, title = 403, "forbidden", "The admin key is missing or wrong"
+    status, slug, title = 401, "unauthorized", "The admin key is missing"
+    headers: ClassVar[Mapping[str, str]] = {"WWW-Authenticate": 'ApiKey realm="tripod"'}
+
+
+class Forbidden(Problem):
+    """The admin key is wrong, or the service has none."""
+
+    status, slug, title = 403, "forbidden", "The admin key is wrong, or the service has none"
 
 
 class NotFound(Problem):
@@ -182,6 +193,12 @@ class BodyTooLarge(Problem):
     """The request body is larger than the service takes."""
 
     status, slug, title = 413, "body-too-large", "The request body is too large"
+
+
+class UnsupportedMediaType(Problem):
+    """The request has a body that is not said to be JSON."""
+
+    status, slug, title = 415, "unsupported-media-type", "The request body must be JSON"
 
 
 class Invalid(Problem):

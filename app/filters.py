@@ -2,25 +2,28 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Annotated, Any
 
 import numpy as np
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+from pydantic import BeforeValidator, Field, model_validator
+from pydantic_core import from_json
 
 from app.baskets import KnownCart
-from app.fields import Category, ItemId
+from app.fields import Category, ItemId, Strict
 from app.items.catalogue import Catalogue
 from ndpp import Tilt
 from ndpp.kernel import Indices, Vector
 
 Factor = Annotated[float, Field(strict=True, ge=0, le=1000)]
 Price = Annotated[float, Field(ge=0, le=1e9)]
+_JSON_LIST = re.compile(r'\s*\[\s*"')
 _NOTHING = np.empty(0, dtype=np.intp)
 
 
-class Knobs(BaseModel):
+class Knobs(Strict):
     """How to serve the model; what is not given is as the training job chose it."""
 
     popularity: float | None = Field(
@@ -57,10 +60,8 @@ class Filters(Knobs):
         return bool(self.category) or self.min_price is not None or self.max_price is not None
 
 
-class Boosts(BaseModel):
+class Boosts(Strict):
     """Factors on the gains of items: above 1 promotes, below 1 demotes, 0 hides."""
-
-    model_config = ConfigDict(extra="forbid")
 
     items: dict[ItemId, Factor] = Field(default_factory=dict, max_length=10_000, examples=[{"tripod": 2}])
     categories: dict[Category, Factor] = Field(
@@ -68,15 +69,23 @@ class Boosts(BaseModel):
     )
 
 
-def split_commas(value: Any) -> Any:
-    """In a query, `items=a,b&items=c` names three items."""
-    values = [value] if isinstance(value, str) else value
-    if not isinstance(values, list) or not all(isinstance(part, str) for part in values):
-        return value
-    return [word.strip() for part in values for word in part.split(",") if word.strip()]
+def _query_ids(values: list[str]) -> list[Any]:
+    """In a query, `items=a,b&items=c` names three items, and so does `items=["a","b","c"]`."""
+    return [item_id for text in values for item_id in _ids_of(text)]
 
 
-QueryIds = Annotated[list[ItemId], BeforeValidator(split_commas)]
+def _ids_of(text: str) -> list[Any]:
+    if not _JSON_LIST.match(text):
+        return [word.strip() for word in text.split(",") if word.strip()]
+    try:
+        item_ids: list[Any] = from_json(text)
+    except ValueError as error:
+        raise ValueError(f"it begins like a JSON array but is none: {error}") from None
+    return item_ids
+
+
+QueryIds = Annotated[list[ItemId], BeforeValidator(_query_ids)]
+QUERY_IDS = '`a,b,c`, repeated, or a JSON array for ids with commas: `["a,b","c"]`.'
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 from fastapi import FastAPI
+from starlette.middleware.gzip import GZipMiddleware
 
 from app.bundles.routes import router as bundles
 from app.bundles.service import Bundles
@@ -55,6 +56,8 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     )
     services = app.state.services = _build(settings)
     limiter = RateLimiter(services.link, settings.rate_limit) if settings.rate_limit else None
+    # A recommendation of ten items has 2 to 5 kB: compressing it would cost more time than sending it.
+    app.add_middleware(GZipMiddleware, minimum_size=6_000, compresslevel=5)
     app.add_middleware(AroundRequests, max_body_bytes=settings.max_body_bytes, limiter=limiter)
     install_handlers(app)
     # Not `include_router`, which looks for the route of every request twice.
@@ -77,6 +80,7 @@ def _build(settings: Settings) -> Services:
         settings=settings,
         link=link,
         compute=compute,
+        catalogues=catalogues,
         carts=shelf,
         items=ItemService(catalogues, OverrideStore(link), compute, settings.poll_seconds),
         models=watched,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import secrets
 from time import perf_counter
+from urllib.parse import unquote
 
 import structlog
 from starlette.exceptions import HTTPException
@@ -17,6 +18,8 @@ from app.problems import METHODS, problem_response
 from app.rate_limit import RateLimiter
 
 _REQUEST_ID = re.compile(rb"[A-Za-z0-9._:-]{1,128}")
+_ENCODED = re.compile(rb"%(?=2[fF]|25)")  # a slash or a percent sign
+_NOT_STORED = (b"cache-control", b"no-store")  # unless the answer says otherwise: carts are private
 
 
 class AroundRequests:
@@ -33,6 +36,8 @@ class AroundRequests:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
+        method = scope["method"]
+        scope = _as_routed(scope)
         headers = dict(scope["headers"])
         request_id = _request_id(headers.get(b"x-request-id"))
         structlog.contextvars.clear_contextvars()
@@ -40,29 +45,35 @@ class AroundRequests:
         status = 0
         start = perf_counter()
 
-        async def send_with_id(message: Message) -> None:
+        async def send_with_headers(message: Message) -> None:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
                 message["headers"] = [*message.get("headers", ()), (b"x-request-id", request_id)]
-            await send(message)
+                if all(name != b"cache-control" for name, _ in message["headers"]):
+                    message["headers"].append(_NOT_STORED)
+                await send(message)
+                if method == "HEAD":  # the answer ends here, even where a GET would stream events for hours
+                    await send({"type": "http.response.body"})
+            elif method != "HEAD":
+                await send(message)
 
         try:
             if self._limiter is not None:
                 await self._limiter.check(scope["client"][0] if scope["client"] else "", scope["path"])
             if int(headers.get(b"content-length", b"0")) > self._max_body_bytes:
                 raise BodyTooLarge(self._too_large())
-            await self._app(scope, self._limited(receive, headers), send_with_id)
+            await self._app(scope, self._limited(receive, headers), send_with_headers)
         except (TooManyRequests, BodyTooLarge) as problem:
-            await problem_response(problem)(scope, receive, send_with_id)
+            await problem_response(problem)(scope, receive, send_with_headers)
         except Exception:
             self._log.exception("request failed")
             if status:  # the answer is already under way: only breaking it off can tell
                 raise
             mistake = InternalError("This is a mistake in the service; the request id finds it in the log.")
-            await problem_response(mistake)(scope, receive, send_with_id)
+            await problem_response(mistake)(scope, receive, send_with_headers)
         finally:
-            self._note(scope, status or 499, perf_counter() - start)
+            self._note(scope, method, status or 499, perf_counter() - start)
 
     def _limited(self, receive: Receive, headers: dict[bytes, bytes]) -> Receive:
         """Count the bytes of a body whose length was not announced."""
@@ -83,10 +94,10 @@ class AroundRequests:
     def _too_large(self) -> str:
         return f"A body may have at most {self._max_body_bytes} bytes: send less at once."
 
-    def _note(self, scope: Scope, status: int, seconds: float) -> None:
+    def _note(self, scope: Scope, method: str, status: int, seconds: float) -> None:
         # The template, not the path: ids of carts and addresses that do not exist must not become labels.
         route = getattr(scope.get("route"), "path_format", "unmatched")
-        method = scope["method"] if scope["method"] in METHODS else "other"
+        method = method if method in METHODS else "other"
         metrics.request_seconds(route, method, status).observe(seconds)
         self._log.info(
             "request",
@@ -96,6 +107,22 @@ class AroundRequests:
             status=status,
             milliseconds=round(seconds * 1000, 2),
         )
+
+
+def _as_routed(scope: Scope) -> Scope:
+    """The request as routes see it: a HEAD is a GET, and an encoded slash belongs to an id.
+
+    Servers decode the path, after which an item `a/b` looks like a folder. So encoded slashes stay encoded,
+    and percent signs as well, for otherwise an id with the letters `%2F` would look like one with a slash.
+    The types of path parameters decode both (`fields.PathItemId`).
+    """
+    raw_path: bytes = scope.get("raw_path") or b""
+    if scope["method"] != "HEAD" and b"%" not in raw_path:
+        return scope
+    routed = {**scope, "method": "GET" if scope["method"] == "HEAD" else scope["method"]}
+    if b"%" in raw_path:
+        routed["path"] = unquote(_ENCODED.sub(b"%25", raw_path).decode("latin-1"))
+    return routed
 
 
 def _request_id(given: bytes | None) -> bytes:

@@ -14,14 +14,18 @@ from starlette.routing import Match
 from app.errors import (
     BadRequest,
     BodyTooLarge,
+    Forbidden,
     InternalError,
     Invalid,
     MethodNotAllowed,
     NotFound,
     Problem,
     TooManyRequests,
+    Unauthorized,
+    UnsupportedMediaType,
     problem_type,
 )
+from app.etags import NotModified
 
 MEDIA_TYPE = "application/problem+json"
 METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
@@ -32,7 +36,7 @@ _BY_STATUS: dict[int, type[Problem]] = {
     413: BodyTooLarge,
 }
 _SENTENCES = {
-    400: "The body cannot be parsed: send valid JSON with the header Content-Type: application/json.",
+    400: "The body cannot be parsed: send valid JSON in UTF-8.",
     404: "There is nothing under this address: see /docs for those that exist.",
     405: "This address does not take this method: see the Allow header for those it takes.",
 }
@@ -59,14 +63,21 @@ class ProblemDocument(BaseModel):
 
 def problem_response(problem: Problem) -> Response:
     """The HTTP answer for a problem."""
-    headers = None if problem.retry_after is None else {"Retry-After": str(problem.retry_after)}
+    headers = dict(problem.headers)
+    if problem.retry_after is not None:
+        headers["Retry-After"] = str(problem.retry_after)
     return JSONResponse(problem.document(), problem.status, headers, MEDIA_TYPE)
 
 
 def declare(*problems: type[Problem]) -> dict[int | str, dict[str, Any]]:
-    """The `responses` of a route that can end in these problems."""
+    """The `responses` of a route that can end in these problems.
+
+    They replace its router's of the same status, so those that can happen everywhere are said again.
+    """
+    statuses = {problem.status for problem in problems}
+    again = [problem for problem in _EVERYWHERE if problem.status in statuses]
     responses: dict[int | str, dict[str, Any]] = {}
-    for problem in problems:
+    for problem in dict.fromkeys([*again, *problems]):
         example = {"type": problem_type(problem.slug), "title": problem.title, "status": problem.status}
         response = responses.setdefault(
             problem.status,
@@ -80,14 +91,19 @@ def declare(*problems: type[Problem]) -> dict[int | str, dict[str, Any]]:
         response["content"][MEDIA_TYPE]["examples"][problem.slug] = {
             "value": example | {"detail": (problem.__doc__ or "").strip()}
         }
+        headers: dict[str, Any] = {name: {"schema": {"type": "string"}} for name in problem.headers}
         if problem.retry_after is not None:
-            response["headers"] = {"Retry-After": {"schema": {"type": "integer"}, "description": "Seconds."}}
+            headers["Retry-After"] = {"schema": {"type": "integer"}, "description": "Seconds."}
+        if headers:
+            response["headers"] = headers
     return responses
 
 
 # What any route can end in; every router declares it. Only health and metrics are never limited.
-UNLIMITED = declare(BadRequest, BodyTooLarge, Invalid, InternalError)
+_EVERYWHERE = (BadRequest, BodyTooLarge, Invalid, InternalError)
+UNLIMITED = declare(*_EVERYWHERE)
 COMMON = {**UNLIMITED, **declare(TooManyRequests)}
+ADMIN = {**COMMON, **declare(Unauthorized, Forbidden)}
 
 
 def install_handlers(app: FastAPI) -> None:
@@ -95,6 +111,7 @@ def install_handlers(app: FastAPI) -> None:
     app.add_exception_handler(Problem, _on_problem)
     app.add_exception_handler(RequestValidationError, _on_invalid)
     app.add_exception_handler(HTTPException, _on_http_exception)
+    app.add_exception_handler(NotModified, _on_not_modified)
 
 
 async def _on_problem(_: Request, error: Exception) -> Response:
@@ -104,12 +121,27 @@ async def _on_problem(_: Request, error: Exception) -> Response:
 
 async def _on_invalid(_: Request, error: Exception) -> Response:
     assert isinstance(error, RequestValidationError)
+    return problem_response(_problem_of(error))
+
+
+def _problem_of(error: RequestValidationError) -> Problem:
+    if isinstance(error.body, bytes):  # FastAPI parses what is said to be JSON, and leaves the rest as it is
+        return UnsupportedMediaType("Send the body as JSON, with the header Content-Type: application/json.")
+    first = error.errors()[0]
+    if first["type"] == "json_invalid":
+        return BadRequest(
+            f"The body is not valid JSON: {first['ctx']['error']} at character {first['loc'][-1]}."
+        )
     parts = [
         {"where": ".".join(str(step) for step in part["loc"]), "message": _readable(part["msg"])}
         for part in error.errors()[:20]
     ]
-    first = parts[0]
-    return problem_response(Invalid(f"{first['where']}: {first['message']}.", errors=parts))
+    return Invalid(f"{parts[0]['where']}: {parts[0]['message']}.", errors=parts)
+
+
+async def _on_not_modified(_: Request, error: Exception) -> Response:
+    assert isinstance(error, NotModified)
+    return Response(status_code=304, headers=error.headers)
 
 
 async def _on_http_exception(request: Request, error: Exception) -> Response:
@@ -124,14 +156,12 @@ async def _on_http_exception(request: Request, error: Exception) -> Response:
 
 def _allowed_methods(request: Request) -> list[str]:
     """The methods of all routes of an address; Starlette names those of the first one only."""
-    return [
-        method
-        for method in METHODS
-        if any(
-            route.matches({**request.scope, "method": method})[0] is Match.FULL
-            for route in request.app.router.routes
-        )
-    ]
+
+    def allowed(method: str) -> bool:
+        scope = {**request.scope, "method": method}
+        return any(route.matches(scope)[0] is Match.FULL for route in request.app.router.routes)
+
+    return [method for method in METHODS if allowed("GET" if method == "HEAD" else method)]
 
 
 def _readable(message: str) -> str:

@@ -122,7 +122,7 @@ def _manifest(draft: Draft, version: str, created: datetime, folder: Path) -> Ma
         seed=draft.seed,
         metrics=draft.metrics,
         knobs=draft.knobs,
-        tripod_version=_tripod_version(),
+        tripod_version=tripod_version(),
         files={path.name: _entry(path) for path in sorted(folder.iterdir())},
     )
 
@@ -252,7 +252,8 @@ def _sha256(file: BinaryIO) -> str:
     return digest.hexdigest()
 
 
-def _tripod_version() -> str:
+def tripod_version() -> str:
+    """The installed release, `unknown` when Tripod runs from a folder that was never installed."""
     try:
         return installed_version("tripod-ndpp")
     except PackageNotFoundError:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import io
 import os
 import re
 from collections.abc import Iterator
@@ -21,6 +22,7 @@ from model_store.errors import (
     ModelStoreError,
     NoActiveModelError,
     StorageError,
+    UnknownFileError,
     UnknownVersionError,
     reason,
 )
@@ -87,6 +89,19 @@ class ModelStore:
             manifest, _ = self._read_manifest(version)
             self._check_files(manifest, checksums=False)
         return manifest
+
+    def read_file(self, version: str, name: str) -> bytes:
+        """One file of a version, such as `report.html`, checked; but for its manifest no other is read."""
+        with self._reading(check_version(version)):
+            manifest, _ = self._read_manifest(version)
+            entry = manifest.files.get(name)
+            if entry is None:
+                raise UnknownFileError(f"model {version} has no file {name!r}")
+            path = f"{version}/{name}"
+            with self._storage.open(path) as file:
+                data = file.read()
+            check_sum(io.BytesIO(data), entry, path)
+        return data
 
     def active(self) -> str | None:
         """The name of the active version, None before the first activation."""

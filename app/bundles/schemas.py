@@ -7,8 +7,9 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from app.baskets import Basket, ConsideredCart
+from app.fallback import Fallback
 from app.fields import ItemId
-from app.filters import Boosts, Filters, QueryIds
+from app.filters import QUERY_IDS, Boosts, Filters, QueryIds
 from app.relations import RelatedPair
 
 Method = Literal["greedy", "local_search", "stochastic", "mcmc", "sample"]
@@ -36,7 +37,7 @@ class BundleRequest(Basket, BundleOptions):
     """A request for bundles."""
 
     model_config = ConfigDict(
-        extra="forbid", json_schema_extra={"examples": [{"items": ["camera"], "k": 3, "alternatives": 2}]}
+        json_schema_extra={"examples": [{"items": ["camera"], "k": 3, "alternatives": 2}]}
     )
 
     boosts: Boosts | None = None
@@ -45,12 +46,12 @@ class BundleRequest(Basket, BundleOptions):
 class BundleQuery(Basket, BundleOptions):
     """The same as query parameters."""
 
-    model_config = ConfigDict(extra="forbid")
-
     items: QueryIds = Field(
-        default_factory=list, max_length=500, description="Instead of `cart_id`: `a,b,c` or repeated."
+        default_factory=list, max_length=500, description=f"Instead of `cart_id`: {QUERY_IDS}"
     )
-    exclude: QueryIds = Field(default_factory=list, max_length=500, description="Never show these: `a,b,c`.")
+    exclude: QueryIds = Field(
+        default_factory=list, max_length=500, description=f"Never show these: {QUERY_IDS}"
+    )
 
 
 class BundleItem(BaseModel):
@@ -82,5 +83,7 @@ class BundlesAnswer(BaseModel):
     cart: ConsideredCart = Field(description="The items that were given.")
     method: Method
     bundles: list[BundleAnswer]
-    fallback: str | None = Field(description="Why a bundle is smaller than k, or there are fewer of them.")
+    fallback: Fallback | None = Field(
+        description="Why a bundle is smaller than k, or there are fewer of them than asked for."
+    )
     took_ms: float

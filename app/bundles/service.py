@@ -7,11 +7,12 @@ from time import perf_counter
 
 import numpy as np
 
-from app import metrics
+from app import fallback, metrics
 from app.baskets import KnownCart, known_cart
 from app.bundles.schemas import BundleAnswer, BundleItem, BundleQuery, BundleRequest, BundlesAnswer
 from app.carts.service import Carts
 from app.compute import Compute
+from app.fallback import Fallback, only_unknown_items, too_few_candidates
 from app.filters import decoupling_of, wishes_of
 from app.items.catalogue import Catalogue
 from app.items.service import Catalogues
@@ -54,6 +55,7 @@ class Bundles:
         cart = known_cart(catalogue, request.cart_id, item_ids, self._window)
         operations = request.alternatives * request.k * catalogue.model.operations(len(cart.rows) + request.k)
         answer = await self._compute.run(operations, lambda: _find(catalogue, cart, request))
+        fallback.count(answer.fallback)
         answer.took_ms = round((perf_counter() - start) * 1000, 3)
         return answer
 
@@ -76,7 +78,7 @@ def _find(catalogue: Catalogue, cart: KnownCart, request: AnyRequest) -> Bundles
         cart=cart.considered(catalogue, condition(catalogue.model.kernel, cart.rows)),
         method=request.method,
         bundles=[_answer(catalogue, cart, bundle, wishes.unit) for bundle in bundles],
-        fallback=_fallback(bundles, request),
+        fallback=_fallback(cart, bundles, request),
         took_ms=0.0,
     )
 
@@ -128,10 +130,16 @@ def _answer(catalogue: Catalogue, cart: KnownCart, bundle: Bundle, unit: float) 
     )
 
 
-def _fallback(bundles: list[Bundle], request: AnyRequest) -> str | None:
+def _fallback(cart: KnownCart, bundles: list[Bundle], request: AnyRequest) -> Fallback | None:
+    if cart.only_unknown:
+        return only_unknown_items()
     if len(bundles) < request.alternatives:
-        return f"The items that fit make {len(bundles)} bundles, {request.alternatives} were asked for."
+        return too_few_candidates(
+            f"The items that fit make {len(bundles)} bundles, {request.alternatives} were asked for."
+        )
     smallest = min(len(bundle.items) for bundle in bundles)
     if smallest < request.k:
-        return f"No more than {smallest} items fit into a bundle, {request.k} were asked for."
+        return too_few_candidates(
+            f"No more than {smallest} items fit into a bundle, {request.k} were asked for."
+        )
     return None

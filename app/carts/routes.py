@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from fastapi import APIRouter, Body, Response
+from fastapi import APIRouter, Body, Request, Response
 
-from app.carts.schemas import CartAnswer, CartLine, CartLines, LineQuantity, lines_of
+from app.carts.schemas import CartAnswer, LineQuantity, NewLines, lines_of
 from app.carts.store import Cart
 from app.dependencies import CartIdPath, IdempotencyKey, IfMatch, ItemIdPath, ServicesDep
 from app.errors import (
@@ -18,12 +18,19 @@ from app.errors import (
     IdempotencyKeyReused,
     ItemNotInCart,
     RedisAway,
+    UnsupportedMediaType,
 )
+from app.etags import NOT_MODIFIED, check_if_none_match
 from app.problems import COMMON, declare
 
 router = APIRouter(prefix="/carts", tags=["carts"], responses=COMMON)
 
-_ETAG = {"ETag": {"schema": {"type": "string"}, "description": "The state of the cart, for If-Match."}}
+_ETAG = {
+    "ETag": {
+        "schema": {"type": "string"},
+        "description": "The state of the cart, for If-Match and If-None-Match.",
+    }
+}
 _LOCATION = {"Location": {"schema": {"type": "string"}, "description": "The address of the new cart."}}
 _LINES = {
     "one": {"summary": "One item", "value": {"item_id": "camera", "quantity": 1}},
@@ -34,8 +41,12 @@ _LINES = {
 }
 
 
+def _etag(cart: Cart) -> dict[str, str]:
+    return {"ETag": f'"{cart.etag}"'}
+
+
 def _with_etag(cart: Cart, response: Response) -> CartAnswer:
-    response.headers["ETag"] = f'"{cart.etag}"'
+    response.headers.update(_etag(cart))
     return CartAnswer.of(cart)
 
 
@@ -43,11 +54,19 @@ def _with_etag(cart: Cart, response: Response) -> CartAnswer:
     "",
     status_code=201,
     summary="Create a cart",
-    responses={201: {"headers": _ETAG | _LOCATION}, **declare(IdempotencyKeyReused, RedisAway)},
+    responses={
+        201: {"headers": _ETAG | _LOCATION},
+        **declare(CartNotFound, IdempotencyKeyReused, RedisAway),
+    },
 )
-async def create_cart(services: ServicesDep, response: Response, key: IdempotencyKey = None) -> CartAnswer:
-    """Create an empty cart with a fresh id. (Adding to an id of your own creates that cart as well.)"""
-    cart = await services.carts.create(key)
+async def create_cart(
+    services: ServicesDep, request: Request, response: Response, key: IdempotencyKey = None
+) -> CartAnswer:
+    """Create an empty cart with a fresh id. (Adding to an id of your own creates that cart as well.)
+
+    An Idempotency-Key counts for your address here, so use a random one if others may ask from there too.
+    """
+    cart = await services.carts.create(request.client.host if request.client else "", key)
     response.headers["Location"] = f"/carts/{cart.cart_id}"
     return _with_etag(cart, response)
 
@@ -57,7 +76,15 @@ async def create_cart(services: ServicesDep, response: Response, key: Idempotenc
     summary="Add items",
     responses={
         200: {"headers": _ETAG},
-        **declare(CartCheckedOut, CartFull, CartChanged, IdempotencyKeyReused, RedisAway),
+        **declare(
+            CartNotFound,
+            CartCheckedOut,
+            CartFull,
+            CartChanged,
+            UnsupportedMediaType,
+            IdempotencyKeyReused,
+            RedisAway,
+        ),
     },
 )
 async def add_items(
@@ -65,7 +92,7 @@ async def add_items(
     services: ServicesDep,
     response: Response,
     cart_id: CartIdPath,
-    body: Annotated[CartLine | CartLines, Body(openapi_examples=_LINES)],
+    body: Annotated[NewLines, Body(openapi_examples=_LINES)],
     if_match: IfMatch,
     key: IdempotencyKey = None,
 ) -> CartAnswer:
@@ -77,7 +104,10 @@ async def add_items(
 @router.put(
     "/{cart_id}/items/{item_id:path}",
     summary="Set a quantity",
-    responses={200: {"headers": _ETAG}, **declare(CartCheckedOut, CartFull, CartChanged, RedisAway)},
+    responses={
+        200: {"headers": _ETAG},
+        **declare(CartCheckedOut, CartFull, CartChanged, UnsupportedMediaType, RedisAway),
+    },
 )
 async def set_quantity(
     *,
@@ -111,16 +141,21 @@ async def remove_item(
 @router.get(
     "/{cart_id}",
     summary="Read a cart",
-    responses={200: {"headers": _ETAG}, **declare(CartNotFound, RedisAway)},
+    responses={200: {"headers": _ETAG}, **NOT_MODIFIED, **declare(CartNotFound, RedisAway)},
 )
-async def get_cart(services: ServicesDep, response: Response, cart_id: CartIdPath) -> CartAnswer:
+async def get_cart(
+    services: ServicesDep, request: Request, response: Response, cart_id: CartIdPath
+) -> CartAnswer:
     """The whole cart; its ETag names this state of it."""
-    return _with_etag(await services.carts.get(cart_id), response)
+    cart = await services.carts.get(cart_id)
+    check_if_none_match(request, _etag(cart))
+    return _with_etag(cart, response)
 
 
 @router.delete(
     "/{cart_id}",
     status_code=204,
+    response_class=Response,  # which has no content type, as there is no content
     summary="Delete a cart",
     responses=declare(CartNotFound, CartChanged, RedisAway),
 )
@@ -147,6 +182,6 @@ async def check_out(
     """Close the cart and append its basket to the purchase log, exactly once.
 
     A second checkout answers 409 with the `purchase_id` of the first; with the same Idempotency-Key it
-    answers as the first did.
+    answers 200 with the cart.
     """
     return _with_etag(await services.carts.check_out(cart_id, if_match, key), response)

@@ -5,6 +5,8 @@ purchase log happen inside one script, no two requests interleave and no crash l
 
 KEYS: the cart, the purchase log, and (if the request has a key) the memory of that key.
 ARGV[1]: the request as JSON, see `store.Change`. Returns {outcome, cart as JSON or ''}.
+
+The memory of a key is a digest of its request and the id of the cart that it changed, on two lines.
 """
 
 CHANGE_CART = """
@@ -16,7 +18,11 @@ if memory_key then
   if memory then
     local break_at = string.find(memory, '\\n', 1, true)
     if string.sub(memory, 1, break_at - 1) ~= request.fingerprint then return {'key_reused', ''} end
-    return {'ok', string.sub(memory, break_at + 1)}
+    -- Not KEYS[1]: a repeated creation comes with a fresh id, and means the cart of the first one.
+    local cart_id = string.sub(memory, break_at + 1)
+    local known = redis.call('GETEX', request.cart_prefix .. cart_id, 'EX', request.ttl)
+    if not known then return {'gone', ''} end
+    return {'ok', known}
   end
 end
 
@@ -26,7 +32,7 @@ local cart = text and cjson.decode(text) or nil
 if request.if_match then
   local fits = false
   for _, etag in ipairs(request.if_match) do
-    if cart and (etag == '*' or etag == cart.etag) then fits = true end
+    if cart and (etag == '*' or etag == '"' .. cart.etag .. '"') then fits = true end
   end
   if not fits then return {'changed', text or ''} end
 end
@@ -79,7 +85,7 @@ cart.updated = now
 local result = cjson.encode(cart)
 redis.call('SET', cart_key, result, 'EX', request.ttl)
 if memory_key then
-  redis.call('SET', memory_key, request.fingerprint .. '\\n' .. result, 'EX', request.memory_ttl)
+  redis.call('SET', memory_key, request.fingerprint .. '\\n' .. cart.cart_id, 'EX', request.memory_ttl)
 end
 return {'ok', result}
 """

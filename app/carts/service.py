@@ -41,11 +41,10 @@ class Carts:
             raise _missing(cart_ids[carts.index(None)])
         return found
 
-    async def create(self, idempotency_key: str | None) -> Cart:
-        """A new, empty cart."""
-        return await self._change(
-            Change("create", secrets.token_urlsafe(16).replace("-", "_"), idempotency_key=idempotency_key)
-        )
+    async def create(self, client: str, key: str | None) -> Cart:
+        """A new, empty cart for the client at an address."""
+        cart_id = secrets.token_urlsafe(16).replace("-", "_")
+        return await self._change(Change("create", cart_id, idempotency_key=key, client=client))
 
     async def add(
         self, cart_id: str, lines: tuple[Line, ...], if_match: tuple[str, ...] | None, key: str | None
@@ -92,6 +91,11 @@ def _refusal(outcome: Outcome, change: Change, cart: Cart | None) -> Problem:
         "key_reused": (
             IdempotencyKeyReused,
             "This Idempotency-Key came with another request: use a new one.",
+        ),
+        "gone": (
+            CartNotFound,
+            "This Idempotency-Key was used before, and the cart it was used for was deleted or has expired: "
+            "use a new key.",
         ),
     }
     if outcome == "checked_out":

@@ -14,11 +14,12 @@ from app.carts.script import CHANGE_CART
 from app.redis_link import RedisLink
 
 PURCHASE_LOG = "tripod:purchases"  # a stream; each entry has the fields `cart_id` and `lines` (JSON pairs)
+_CART = "tripod:cart:"
 MAX_LINES = 500
 MAX_QUANTITY = 1_000_000
 
 Outcome = Literal[
-    "ok", "missing", "changed", "checked_out", "empty", "full", "too_many", "no_line", "key_reused"
+    "ok", "missing", "changed", "checked_out", "empty", "full", "too_many", "no_line", "key_reused", "gone"
 ]
 Line = tuple[str, int]
 
@@ -47,13 +48,21 @@ class Change:
     kind: Literal["create", "add", "set", "remove", "delete", "checkout"]
     cart_id: str
     lines: tuple[Line, ...] = ()
-    if_match: tuple[str, ...] | None = None
+    if_match: tuple[str, ...] | None = None  # tags in their quotes, or `*`
     idempotency_key: str | None = None
+    client: str = ""  # the address that asks: a cart to be created has no id yet that its client could name
+
+    def memory_key(self) -> str | None:
+        """Where an Idempotency-Key is remembered: each kind of change of each cart has keys of its own."""
+        if self.idempotency_key is None:
+            return None
+        # Neither a cart's id nor an address has a slash, so no two of them run into each other.
+        owner = self.client if self.kind == "create" else self.cart_id
+        return f"tripod:idempotency:{self.kind}/{owner}/{self.idempotency_key}"
 
     def fingerprint(self) -> str:
-        """What must be equal when an Idempotency-Key comes again; a new cart's random id does not count."""
-        cart_id = "" if self.kind == "create" else self.cart_id
-        return hashlib.sha256(json.dumps([self.kind, cart_id, self.lines]).encode()).hexdigest()
+        """What must be equal when an Idempotency-Key comes again."""
+        return hashlib.sha256(json.dumps(self.lines).encode()).hexdigest()
 
 
 class CartStore:
@@ -82,18 +91,18 @@ class CartStore:
     async def apply(self, change: Change) -> tuple[Outcome, Cart | None]:
         """Make the change if its conditions hold; the cart afterwards (or as it is, if they do not)."""
         keys = [_cart_key(change.cart_id), PURCHASE_LOG]
-        if change.idempotency_key is not None:
-            keys.append(f"tripod:idempotency:{change.idempotency_key}")
+        if (memory_key := change.memory_key()) is not None:
+            keys.append(memory_key)
         request = {name: value for name, value in asdict(change).items() if value is not None}
         request |= {"ttl": self._ttl, "memory_ttl": self._memory_ttl, "fingerprint": change.fingerprint()}
-        request |= {"max_lines": MAX_LINES, "max_quantity": MAX_QUANTITY}
+        request |= {"max_lines": MAX_LINES, "max_quantity": MAX_QUANTITY, "cart_prefix": _CART}
         with self._link.reaching():
             outcome, text = await self._script(keys=keys, args=[json.dumps(request)])
         return outcome.decode(), _parse(text) if text else None
 
 
 def _cart_key(cart_id: str) -> str:
-    return f"tripod:cart:{cart_id}"
+    return _CART + cart_id
 
 
 def _parse(text: bytes | str) -> Cart:

@@ -26,6 +26,7 @@ class Catalogue:
     boosts: Mapping[int, float]  # by row
     boosted: Indices
     boost_factors: Vector
+    revision: int = 0  # how many changes of overrides it contains, the same number in all processes
     answers: Answers = field(default_factory=Answers)
 
     @classmethod

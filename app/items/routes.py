@@ -4,8 +4,17 @@ from __future__ import annotations
 
 from fastapi import APIRouter, Request
 
-from app.dependencies import AdminKey, ItemIdPath, ServicesDep, services_of
-from app.errors import Forbidden, ItemNotFound, ModelMissing, Overloaded, RedisAway
+from app.dependencies import AdminKey, FromCatalogue, ItemIdPath, ServicesDep, services_of
+from app.errors import (
+    Forbidden,
+    ItemNotFound,
+    ModelMissing,
+    Overloaded,
+    RedisAway,
+    Unauthorized,
+    UnsupportedMediaType,
+)
+from app.etags import REVALIDATED
 from app.items.schemas import (
     CategoriesAnswer,
     ItemAnswer,
@@ -27,7 +36,8 @@ _read_related = query_of(RelatedQuery)
 @router.get(
     "/items",
     summary="Search items",
-    responses=declare(ModelMissing, Overloaded),
+    dependencies=[FromCatalogue],
+    responses={**REVALIDATED, **declare(ModelMissing, Overloaded)},
     openapi_extra=documented(ItemSearch),
 )
 async def search_items(request: Request) -> ItemsAnswer:
@@ -35,7 +45,12 @@ async def search_items(request: Request) -> ItemsAnswer:
     return await services_of(request).items.search(_read_search(request))
 
 
-@router.get("/categories", summary="List categories", responses=declare(ModelMissing))
+@router.get(
+    "/categories",
+    summary="List categories",
+    dependencies=[FromCatalogue],
+    responses={**REVALIDATED, **declare(ModelMissing)},
+)
 async def list_categories(services: ServicesDep) -> CategoriesAnswer:
     """All categories of the catalogue; those of popular items come first."""
     return services.items.categories()
@@ -45,16 +60,22 @@ async def list_categories(services: ServicesDep) -> CategoriesAnswer:
 @router.get(
     "/items/{item_id:path}/related",
     summary="Related items",
-    responses=declare(ItemNotFound, ModelMissing, Overloaded),
+    dependencies=[FromCatalogue],
+    responses={**REVALIDATED, **declare(ItemNotFound, ModelMissing, Overloaded)},
     openapi_extra=documented(RelatedQuery),
 )
 async def related_items(request: Request, item_id: ItemIdPath) -> RelatedAnswer:
-    """What goes with an item, or what would replace it."""
+    """What goes with an item, or what would replace it; never what is sold out or hidden by a boost of 0."""
     query = _read_related(request)
     return await services_of(request).items.related(item_id, query.relation, query.k)
 
 
-@router.get("/items/{item_id:path}", summary="Read an item", responses=declare(ItemNotFound, ModelMissing))
+@router.get(
+    "/items/{item_id:path}",
+    summary="Read an item",
+    dependencies=[FromCatalogue],
+    responses={**REVALIDATED, **declare(ItemNotFound, ModelMissing)},
+)
 async def get_item(services: ServicesDep, item_id: ItemIdPath) -> ItemAnswer:
     """One item as it counts now."""
     return services.items.get(item_id)
@@ -64,7 +85,7 @@ async def get_item(services: ServicesDep, item_id: ItemIdPath) -> ItemAnswer:
     "/items/{item_id:path}",
     summary="Change an item",
     dependencies=[AdminKey],
-    responses=declare(Forbidden, ItemNotFound, ModelMissing, RedisAway),
+    responses=declare(Unauthorized, Forbidden, ItemNotFound, UnsupportedMediaType, ModelMissing, RedisAway),
 )
 async def patch_item(services: ServicesDep, item_id: ItemIdPath, patch: ItemPatch) -> ItemAnswer:
     """Say what the shop knows better than the model: stock, price, boost.

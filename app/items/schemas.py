@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
 
-from app.fields import Category, ItemId
+from app.fields import Category, ItemId, Strict
 from app.items.catalogue import Catalogue
 
 Relation = Literal["complement", "substitute", "neutral"]
@@ -39,10 +39,8 @@ class ItemAnswer(BaseModel):
         )
 
 
-class ItemSearch(BaseModel):
+class ItemSearch(Strict):
     """Which items to list."""
-
-    model_config = ConfigDict(extra="forbid")
 
     q: Annotated[str, StringConstraints(max_length=100)] = Field(
         "", description="Words that the item's name or id must all contain.", examples=["cam"]
@@ -102,19 +100,17 @@ class RelatedAnswer(BaseModel):
     items: list[RelatedItem]
 
 
-class RelatedQuery(BaseModel):
+class RelatedQuery(Strict):
     """Which related items to list."""
-
-    model_config = ConfigDict(extra="forbid")
 
     relation: Literal["complement", "substitute"] = "complement"
     k: int = Field(10, ge=1, le=100, description="How many at most.")
 
 
-class ItemPatch(BaseModel):
+class ItemPatch(Strict):
     """What to change; null returns to what the model says."""
 
-    model_config = ConfigDict(extra="forbid", json_schema_extra={"examples": [{"in_stock": False}]})
+    model_config = ConfigDict(json_schema_extra={"examples": [{"in_stock": False}]})
 
     # Strict: otherwise `{"boost": false}`, a slip for in_stock, would hide the item.
     in_stock: bool | None = Field(None, strict=True)

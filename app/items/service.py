@@ -175,6 +175,8 @@ def _related(
     effects = condition(kernel, [row]).gains() - weights  # −L_ij L_ji / L_ii
     effects[row] = 0.0
     strength = effects if relation == "complement" else -effects
+    strength[catalogue.out_of_stock] = 0.0
+    strength[catalogue.boosted[catalogue.boost_factors == 0]] = 0.0
     best = np.argsort(-strength, kind="stable")[:k]
     best = best[strength[best] > 1e-9 * weights[best]]  # what is less is rounding
     return RelatedAnswer(

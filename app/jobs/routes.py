@@ -9,11 +9,11 @@ from fastapi import APIRouter, Body, Depends, Header, Path, Response
 from fastapi.sse import EventSourceResponse, ServerSentEvent
 
 from app.dependencies import AdminKey, ServicesDep
-from app.errors import Forbidden, Invalid, JobEnded, JobNotFound, JobWaiting, RedisAway
+from app.errors import JobEnded, JobNotFound, JobWaiting, RedisAway, UnsupportedMediaType
 from app.jobs.schemas import Job, JobRequest, JobsAnswer
-from app.problems import COMMON, declare, problem_response
+from app.problems import ADMIN, declare, problem_response
 
-router = APIRouter(prefix="/training-jobs", tags=["training jobs"], dependencies=[AdminKey], responses=COMMON)
+router = APIRouter(prefix="/training-jobs", tags=["training jobs"], dependencies=[AdminKey], responses=ADMIN)
 
 _LOCATION = {"Location": {"schema": {"type": "string"}, "description": "The address of the job."}}
 _EXAMPLES = {
@@ -38,7 +38,7 @@ LastEventId = Annotated[
 
 
 def _waiting_responses() -> dict[int | str, dict[str, object]]:
-    responses = declare(Forbidden, JobWaiting, Invalid, RedisAway)
+    responses = declare(JobWaiting, UnsupportedMediaType, RedisAway)
     responses[409]["headers"] = _LOCATION
     return {202: {"headers": _LOCATION}, **responses}
 
@@ -69,13 +69,13 @@ async def start_job(
     return job
 
 
-@router.get("", summary="List training jobs", responses=declare(Forbidden, RedisAway))
+@router.get("", summary="List training jobs", responses=declare(RedisAway))
 async def list_jobs(services: ServicesDep) -> JobsAnswer:
     """The latest hundred jobs, the newest first."""
     return await services.jobs.latest()
 
 
-@router.get("/{job_id}", summary="Read a training job", responses=declare(Forbidden, JobNotFound, RedisAway))
+@router.get("/{job_id}", summary="Read a training job", responses=declare(JobNotFound, RedisAway))
 async def get_job(job: JobDep) -> Job:
     """How far the job is, or how it ended."""
     return job
@@ -85,7 +85,7 @@ async def get_job(job: JobDep) -> Job:
     "/{job_id}/events",
     summary="Follow a training job",
     response_class=EventSourceResponse,
-    responses=declare(Forbidden, JobNotFound, RedisAway),
+    responses=declare(JobNotFound, RedisAway),
 )
 async def follow_job(
     services: ServicesDep, job: JobDep, last_event_id: LastEventId = None
@@ -101,7 +101,7 @@ async def follow_job(
 @router.post(
     "/{job_id}/cancel",
     summary="Cancel a training job",
-    responses=declare(Forbidden, JobNotFound, JobEnded, RedisAway),
+    responses=declare(JobNotFound, JobEnded, RedisAway),
 )
 async def cancel_job(services: ServicesDep, job_id: JobIdPath) -> Job:
     """Stop the job, whether it waits or runs; a fit that runs is over within two seconds."""

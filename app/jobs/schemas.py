@@ -5,7 +5,9 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints
+from pydantic import BaseModel, Field, StringConstraints
+
+from app.fields import Strict
 
 State = Literal["queued", "running", "succeeded", "failed", "cancelled", "rejected"]
 Phase = Literal["draining", "reading", "fitting", "tuning", "publishing", "comparing", "activating"]
@@ -18,10 +20,8 @@ _Strength = Annotated[float, Field(ge=0, le=1e6, allow_inf_nan=False)]
 _Count = Annotated[int, Field(ge=1, le=10_000_000)]
 
 
-class FitOptions(BaseModel):
+class FitOptions(Strict):
     """The options of `python -m training fit`, under the same names; what is left out has its default."""
-
-    model_config = ConfigDict(extra="forbid")
 
     kernel: Literal["symmetric", "ndpp2019", "scalable", "tied"] = "scalable"
     rank: Annotated[int, Field(ge=1, le=10_000)] | None = Field(default=None, examples=[50])
@@ -71,10 +71,8 @@ class FitOptions(BaseModel):
         return self.model_dump(exclude_unset=True, exclude_none=True)
 
 
-class JobRequest(BaseModel):
+class JobRequest(Strict):
     """A training job to be done."""
-
-    model_config = ConfigDict(extra="forbid")
 
     data: _Location | None = Field(
         default=None,

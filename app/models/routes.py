@@ -7,9 +7,9 @@ import hashlib
 import re
 from typing import Annotated
 
-from fastapi import APIRouter, Path, Response
+from fastapi import APIRouter, Path, Request, Response
 
-from app.dependencies import AdminKey, ServicesDep
+from app.dependencies import AdminKey, FromCatalogue, ServicesDep
 from app.errors import (
     Forbidden,
     ModelActive,
@@ -17,8 +17,10 @@ from app.errors import (
     ModelMissing,
     ModelNotFound,
     ReportNotFound,
+    Unauthorized,
     Unavailable,
 )
+from app.etags import ETAG_HEADER, NOT_MODIFIED, REVALIDATED, revalidated
 from app.models.schemas import Activation, ModelInUse, ModelsAnswer, ReportName
 from app.problems import COMMON, declare
 
@@ -31,7 +33,12 @@ async def list_models(services: ServicesDep) -> ModelsAnswer:
     return await services.models.list()
 
 
-@router.get("/active", summary="The model in use", responses=declare(ModelMissing))
+@router.get(
+    "/active",
+    summary="The model in use",
+    dependencies=[FromCatalogue],
+    responses={**REVALIDATED, **declare(ModelMissing)},
+)
 async def active_model(services: ServicesDep) -> ModelInUse:
     """The model that answers at the moment, with its knobs and evaluation."""
     return services.models.in_use()
@@ -51,16 +58,20 @@ _REPORT_FORMS = {
     summary="The report of a model",
     response_class=Response,
     responses={
-        200: {"description": "The report", "content": _REPORT_FORMS},
+        200: {"description": "The report", "content": _REPORT_FORMS, "headers": ETAG_HEADER},
+        **NOT_MODIFIED,
         **declare(ModelNotFound, ReportNotFound, ModelDamaged, Unavailable),
     },
 )
-async def model_report(services: ServicesDep, version: VersionPath, report: ReportName) -> Response:
+async def model_report(
+    services: ServicesDep, request: Request, version: VersionPath, report: ReportName
+) -> Response:
     """How good the version was when it was trained, beside the baselines: for people or for programs."""
+    headers = revalidated(request)  # a version never changes, and its name is in the path
     content = await services.models.report(version, report)
     if report == "report.json":
-        return Response(content, media_type="application/json")
-    return Response(content, media_type="text/html", headers=_page_headers(content))
+        return Response(content, media_type="application/json", headers=headers)
+    return Response(content, media_type="text/html", headers=headers | _page_headers(content))
 
 
 def _page_headers(page: bytes) -> dict[str, str]:
@@ -76,7 +87,7 @@ def _page_headers(page: bytes) -> dict[str, str]:
     "/{version}/activate",
     summary="Activate a model",
     dependencies=[AdminKey],
-    responses=declare(Forbidden, ModelNotFound, ModelDamaged, Unavailable),
+    responses=declare(Unauthorized, Forbidden, ModelNotFound, ModelDamaged, Unavailable),
 )
 async def activate_model(services: ServicesDep, version: VersionPath) -> Activation:
     """Let a version answer from now on; with an older version this is the way back.
@@ -89,9 +100,10 @@ async def activate_model(services: ServicesDep, version: VersionPath) -> Activat
 @router.delete(
     "/{version}",
     status_code=204,
+    response_class=Response,  # which has no content type, as there is no content
     summary="Delete a model",
     dependencies=[AdminKey],
-    responses=declare(Forbidden, ModelNotFound, ModelActive, Unavailable),
+    responses=declare(Unauthorized, Forbidden, ModelNotFound, ModelActive, Unavailable),
 )
 async def delete_model(services: ServicesDep, version: VersionPath) -> None:
     """Remove a version from the store; the active one stays."""

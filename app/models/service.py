@@ -161,7 +161,7 @@ class Models:
     async def report(self, version: str, name: ReportName) -> bytes:
         """The report that came with a version, checked against its manifest."""
         try:
-            return await asyncio.to_thread(lambda: self._store.open(version, verify=False).read_file(name))
+            return await asyncio.to_thread(self._store.read_file, version, name)
         except UnknownFileError as error:
             raise ReportNotFound(f"Model {version} came without a report.") from error
         except ModelStoreError as error:

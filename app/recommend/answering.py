@@ -9,11 +9,12 @@ import numpy as np
 
 from app import metrics
 from app.baskets import KnownCart
+from app.fallback import Fallback, only_unknown_items, too_few_candidates
 from app.filters import Boosts, Wishes, decoupling_of, wishes_of
 from app.items.catalogue import Catalogue
 from app.items.schemas import Relation
 from app.recommend.ranking import Scored, best_items, best_items_of_each
-from app.recommend.schemas import Fallback, Options, Reason, Recommendations, RecommendedItem
+from app.recommend.schemas import Options, Reason, Recommendations, RecommendedItem
 from ndpp import Conditional, condition, condition_many
 from ndpp.kernel import Indices
 
@@ -42,11 +43,6 @@ class Question:
         """ω of the answer."""
         return decoupling_of(self.catalogue, self.options)
 
-    @property
-    def candidates(self) -> int:
-        """How many items to rank: none for a cart that says nothing."""
-        return 0 if self.cart.only_unknown else self.options.k
-
     def wishes(self) -> Wishes:
         """τ² of the answer."""
         return wishes_of(self.catalogue, self.options, self.boosts, self.cart)
@@ -56,20 +52,21 @@ def answer_one(question: Question) -> Recommendations:
     """The answer to one question; `took_ms` is for the caller to fill in."""
     model, wishes = question.catalogue.model, question.wishes()
     state = condition(model.kernel, question.cart.rows, decoupling=question.decoupling)
-    return _answer(question, state, wishes, best_items(state, question.candidates, wishes, model.pairs))
+    return _answer(question, state, wishes, best_items(state, question.options.k, wishes, model.pairs))
 
 
 def answer_many(questions: Sequence[Question]) -> list[Recommendations]:
-    """The answers to questions about one catalogue with one ω: some at a time share one pass over F."""
+    """The answers to questions that differ in their cart only: some at a time share one pass over F."""
     if len(questions) == 1:
         return [answer_one(questions[0])]
-    kernel, decoupling = questions[0].catalogue.model.kernel, questions[0].decoupling
+    first = questions[0]
+    kernel, decoupling, k = first.catalogue.model.kernel, first.decoupling, first.options.k
     answers = []
     for start in range(0, len(questions), _CARTS_AT_ONCE):
         part = questions[start : start + _CARTS_AT_ONCE]
         batch = condition_many(kernel, [question.cart.rows for question in part], decoupling=decoupling)
         wishes = [question.wishes() for question in part]
-        bests = best_items_of_each(batch, [question.candidates for question in part], wishes)
+        bests = best_items_of_each(batch, k, wishes)
         answers += [_answer(*parts) for parts in zip(part, batch.states, wishes, bests, strict=True)]
     return answers
 
@@ -77,16 +74,14 @@ def answer_many(questions: Sequence[Question]) -> list[Recommendations]:
 def _answer(question: Question, state: Conditional, wishes: Wishes, best: Scored) -> Recommendations:
     catalogue, cart, options = question.catalogue, question.cart, question.options
     metrics.GAINS.inc(catalogue.model.kernel.size)
-    fallback = None
-    if len(best.rows) < options.k:
-        extra = _popular(catalogue, cart, best.rows, options) if options.fill else np.empty(0, dtype=np.intp)
-        fallback = _fallback(cart, len(best.rows), len(extra), options.k)
-        best = _with_popular(best, extra, state, wishes)
+    found = len(best.rows)
+    if options.fill and found < options.k:
+        best = _with_popular(best, _popular(question, wishes, best.rows), state, wishes)
     return Recommendations(
         model_version=catalogue.model.version,
         cart=cart.considered(catalogue, state),
         items=_items(catalogue, state, best, unit=wishes.unit, explain=options.explain),
-        fallback=fallback,
+        fallback=_fallback(cart, found, len(best.rows) - found, options.k),
         took_ms=0.0,
     )
 
@@ -147,21 +142,19 @@ def _reasons(catalogue: Catalogue, state: Conditional, row: int) -> list[Reason]
     ]
 
 
-def _popular(catalogue: Catalogue, cart: KnownCart, chosen: Indices, options: Options) -> Indices:
-    """The most popular items that may appear. Category and price are set aside: they left too few."""
-    allowed = np.ones(catalogue.model.kernel.size, dtype=np.bool_)
-    if options.in_stock:
-        allowed[catalogue.out_of_stock] = False
-    allowed[catalogue.rows_of(options.exclude)] = False
-    allowed[catalogue.boosted[catalogue.boost_factors == 0]] = False
-    allowed[cart.rows + cart.earlier] = False
+def _popular(question: Question, wishes: Wishes, chosen: Indices) -> Indices:
+    """The most popular items that may appear: those that no filter and no boost of 0 hides."""
+    allowed = wishes.dense(question.catalogue.model.kernel.size) > 0
+    allowed[question.cart.rows] = False
     allowed[chosen] = False
-    return np.flatnonzero(allowed)[: options.k - len(chosen)]  # rows are in the order of popularity
+    return np.flatnonzero(allowed)[: question.options.k - len(chosen)]  # rows are in the order of popularity
 
 
-def _fallback(cart: KnownCart, found: int, filled: int, k: int) -> Fallback:
+def _fallback(cart: KnownCart, found: int, filled: int, k: int) -> Fallback | None:
     if cart.only_unknown:
-        message = "The model knows no item of the cart, so it has nothing to go by."
-        return Fallback(reason="only_unknown_items", message=message, filled=filled)
-    message = f"Only {found} items fit the cart and the filters, {k} were asked for."
-    return Fallback(reason="too_few_candidates", message=message, filled=filled)
+        return only_unknown_items(filled)
+    if found < k:
+        return too_few_candidates(
+            f"Only {found} items fit the cart and the filters, {k} were asked for.", filled
+        )
+    return None

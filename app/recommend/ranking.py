@@ -13,7 +13,6 @@ from ndpp import Conditional, ConditionalBatch, PairTable, Ranking, top_k
 from ndpp.kernel import FloatArray, Indices, Vector
 from ndpp.scan import rank
 
-_NO_ROWS = np.empty(0, dtype=np.intp)
 _LEAST = np.finfo(np.float64).tiny  # items with τ² = 0 have neither score nor error
 
 
@@ -47,14 +46,14 @@ def best_items(state: Conditional, k: int, wishes: Wishes, pairs: PairTable | No
     return _best_of_all(state, k, wishes, scanned, errors)
 
 
-def best_items_of_each(batch: ConditionalBatch, ks: Sequence[int], wishes: Sequence[Wishes]) -> list[Scored]:
+def best_items_of_each(batch: ConditionalBatch, k: int, wishes: Sequence[Wishes]) -> list[Scored]:
     """The same for many carts, whose gains come from one pass over F."""
     kernel = batch.kernel
     bests = []
     for number, (state, gains) in enumerate(zip(batch.states, batch.gains(), strict=True)):
         own = slice(number, number + 1)
         errors = batch.form.rounding(own, kernel.diagonal, kernel.squared_norms, exact=False)
-        bests.append(_best_of_all(state, ks[number], wishes[number], gains, errors))
+        bests.append(_best_of_all(state, k, wishes[number], gains, errors))
     return bests
 
 
@@ -65,8 +64,6 @@ def _best_of_all(state: Conditional, k: int, wishes: Wishes, gains: FloatArray, 
     tilt[state.cart] = 0.0
     scores: Vector = tilt * gains
     total = float(scores.sum())
-    if k == 0:
-        return Scored(_NO_ROWS, np.empty(0), np.empty(0), total)
     margins = tilt * errors
     lowest = 0.0
     if k < size:

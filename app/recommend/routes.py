@@ -7,9 +7,10 @@ from typing import Any
 from fastapi import APIRouter, Request, Response
 from pydantic import TypeAdapter
 
-from app.dependencies import CartIdPath, ServicesDep, services_of
+from app.dependencies import CartIdPath, ServicesDep, catalogue_headers, services_of
 from app.direct import DirectRoute
-from app.errors import CartNotFound, ModelMissing, Overloaded, RedisAway
+from app.errors import CartNotFound, ModelMissing, Overloaded, RedisAway, UnsupportedMediaType
+from app.etags import REVALIDATED
 from app.problems import COMMON, declare
 from app.queries import documented, query_of
 from app.recommend.schemas import (
@@ -26,19 +27,22 @@ router = APIRouter(tags=["recommendations"], responses=COMMON)
 _read_query = query_of(RecommendQuery)
 _ONE, _MANY = TypeAdapter(Recommendations), TypeAdapter(BatchAnswer)
 _PROBLEMS = declare(CartNotFound, ModelMissing, Overloaded, RedisAway)
+_JSON_PROBLEMS = {**_PROBLEMS, **declare(UnsupportedMediaType)}
 
 
-def _json(kind: TypeAdapter[Any], answer: object) -> Response:
-    return Response(kind.dump_json(answer), media_type="application/json")
+def _json(kind: TypeAdapter[Any], answer: object, headers: dict[str, str] | None = None) -> Response:
+    return Response(kind.dump_json(answer), media_type="application/json", headers=headers)
 
 
 async def recommend(request: Request) -> Response:
     """What a cart (`cart_id`), a list (`items`) or an empty cart (neither) should get next.
 
     Items of the cart are never recommended. When the model alone has fewer than k items to offer, `fallback`
-    says why.
+    says why. Without `cart_id` the answer has an ETag.
     """
-    return _json(_ONE, await services_of(request).recommender.recommend(_read_query(request)))
+    query = _read_query(request)
+    headers = catalogue_headers(request) if query.cart_id is None else None
+    return _json(_ONE, await services_of(request).recommender.recommend(query), headers)
 
 
 router.add_api_route(
@@ -47,7 +51,7 @@ router.add_api_route(
     methods=["GET"],
     summary="Recommend next items",
     response_model=Recommendations,
-    responses=_PROBLEMS,
+    responses={**REVALIDATED, **_PROBLEMS},
     openapi_extra=documented(RecommendQuery),
     route_class_override=DirectRoute,
 )
@@ -57,7 +61,7 @@ router.add_api_route(
     "/recommend",
     summary="Recommend next items (JSON)",
     response_model=Recommendations,
-    responses=_PROBLEMS,
+    responses=_JSON_PROBLEMS,
 )
 async def recommend_json(services: ServicesDep, request: RecommendRequest) -> Response:
     """The same as `GET /recommend`, with boosts and room for long lists."""
@@ -65,7 +69,10 @@ async def recommend_json(services: ServicesDep, request: RecommendRequest) -> Re
 
 
 @router.post(
-    "/recommend/batch", summary="Recommend for many carts", response_model=BatchAnswer, responses=_PROBLEMS
+    "/recommend/batch",
+    summary="Recommend for many carts",
+    response_model=BatchAnswer,
+    responses=_JSON_PROBLEMS,
 )
 async def recommend_batch(services: ServicesDep, request: BatchRequest) -> Response:
     """The same question for up to 256 carts at once; `took_ms` is the time of all of them."""

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, Literal
+from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
 from app.baskets import Basket, ConsideredCart
+from app.fallback import Fallback
 from app.fields import ItemId
-from app.filters import Boosts, Filters, QueryIds
+from app.filters import QUERY_IDS, Boosts, Filters, QueryIds
 from app.items.schemas import Relation
 from app.relations import RelatedPair
 
@@ -26,13 +27,16 @@ class Options(Filters):
 
     k: int = Field(10, ge=1, le=100, description="How many items.")
     explain: bool = Field(False, description="Say which cart items speak for each recommendation.")
-    fill: bool = Field(False, description="Fill up with popular items when the model has fewer than k.")
+    fill: bool = Field(
+        False,
+        description="Fill up with popular items when the model has fewer than k; they obey the filters too.",
+    )
 
 
 class RecommendRequest(Basket, Options):
     """A request for recommendations."""
 
-    model_config = ConfigDict(extra="forbid", json_schema_extra={"examples": [_EXAMPLE]})
+    model_config = ConfigDict(json_schema_extra={"examples": [_EXAMPLE]})
 
     boosts: Boosts | None = None
 
@@ -40,18 +44,16 @@ class RecommendRequest(Basket, Options):
 class RecommendQuery(Basket, Options):
     """The same as query parameters."""
 
-    model_config = ConfigDict(extra="forbid")
-
     items: QueryIds = Field(
-        default_factory=list, max_length=500, description="Instead of `cart_id`: `a,b,c` or repeated."
+        default_factory=list, max_length=500, description=f"Instead of `cart_id`: {QUERY_IDS}"
     )
-    exclude: QueryIds = Field(default_factory=list, max_length=500, description="Never show these: `a,b,c`.")
+    exclude: QueryIds = Field(
+        default_factory=list, max_length=500, description=f"Never show these: {QUERY_IDS}"
+    )
 
 
 class BatchRequest(Options):
     """The same question for many carts."""
-
-    model_config = ConfigDict(extra="forbid")
 
     carts: list[Basket] = Field(
         min_length=1, max_length=256, examples=[[{"items": ["camera"]}, {"items": ["film", "tripod"]}]]
@@ -110,15 +112,6 @@ class RecommendedItem:
     because: Annotated[
         list[Reason], Field(description="The strongest cart items; empty unless `explain` is true.")
     ]
-
-
-@dataclass(slots=True)
-class Fallback:
-    """Why the model alone did not fill the answer."""
-
-    reason: Literal["only_unknown_items", "too_few_candidates"]
-    message: str
-    filled: Annotated[int, Field(description="How many popular items fill the end of the list.")]
 
 
 @dataclass(slots=True)

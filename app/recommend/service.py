@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from time import perf_counter
 
-from app import metrics
+from app import fallback, metrics
 from app.baskets import Basket, KnownCart, known_cart
 from app.carts.service import Carts
 from app.compute import Compute
@@ -48,7 +48,7 @@ class Recommender:
             catalogue.answers.put(asked, answer)
         else:
             metrics.REUSED.inc()
-        _count_fallback(answer)
+        fallback.count(answer.fallback)
         took = round((perf_counter() - start) * 1000, 3)
         return replace(answer, cart=replace(answer.cart, cart_id=request.cart_id), took_ms=took)
 
@@ -62,7 +62,7 @@ class Recommender:
         results = await self._compute.run(operations, lambda: answer_many(questions))
         took = round((perf_counter() - start) * 1000, 3)
         for result in results:
-            _count_fallback(result)
+            fallback.count(result.fallback)
         results = [replace(result, took_ms=took) for result in results]
         return BatchAnswer(model_version=catalogue.model.version, results=results, took_ms=took)
 
@@ -78,8 +78,3 @@ class Recommender:
             )
             for basket in baskets
         ]
-
-
-def _count_fallback(answer: Recommendations) -> None:
-    if answer.fallback is not None:
-        metrics.FALLBACKS.labels(answer.fallback.reason).inc()

@@ -10,6 +10,7 @@ import fastapi_offline
 from fastapi import APIRouter, Request, Response
 
 from app.errors import NotFound
+from app.etags import check_if_none_match
 
 _FOLDER = Path(__file__).parent / "static"
 _SWAGGER_FOLDER = Path(fastapi_offline.__file__).parent / "static"
@@ -47,8 +48,7 @@ class _StaticFile:
 
     def answer(self, request: Request, **more_headers: str) -> Response:
         headers = {**_HEADERS, **more_headers, "ETag": self.etag}
-        if self.etag in request.headers.get("If-None-Match", ""):
-            return Response(status_code=304, headers=headers)
+        check_if_none_match(request, headers)
         return Response(self.content, media_type=self.media_type, headers=headers)
 
 

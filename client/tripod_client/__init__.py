@@ -7,11 +7,12 @@ with Tripod("http://127.0.0.1:8000") as tripod:
     for item in tripod.recommend(cart_id="cart-1", k=3)["items"]:
         print(item["name"], item["probability"])
 
-`AsyncTripod` has the same methods, to be awaited. Answers are the service's JSON, typed; a problem is raised
-as `TripodError`.
+`AsyncTripod` has the same methods, to be awaited. Answers are the service's JSON, typed. Whatever goes wrong
+is raised as a `TripodError`: as a `ProblemError` what the service answers, as `ConnectionFailed` that nothing
+came.
 """
 
 from tripod_client.client import AsyncTripod, Tripod
-from tripod_client.errors import TripodError
+from tripod_client.errors import ConnectionFailed, ProblemError, TripodError, UnreadableAnswer
 
-__all__ = ["AsyncTripod", "Tripod", "TripodError"]
+__all__ = ["AsyncTripod", "ConnectionFailed", "ProblemError", "Tripod", "TripodError", "UnreadableAnswer"]

@@ -13,9 +13,10 @@ class CartLine(TypedDict):
 
 
 class CartAnswer(TypedDict):
-    """A whole cart."""
+    """A whole cart; its `etag` names this state of it, for `if_match`."""
 
     cart_id: str
+    etag: str
     status: Literal["open", "checked_out"]
     items: list[CartLine]
     created_at: str
@@ -57,7 +58,7 @@ class RecommendedItem(TypedDict):
 class Fallback(TypedDict):
     """Why the model alone did not fill the answer."""
 
-    reason: str
+    reason: Literal["only_unknown_items", "too_few_candidates"]
     message: str
     filled: int
 
@@ -135,7 +136,7 @@ class BundlesAnswer(TypedDict):
     cart: ConsideredCart
     method: str
     bundles: list[BundleAnswer]
-    fallback: str | None
+    fallback: Fallback | None
     took_ms: float
 
 
@@ -283,6 +284,12 @@ class JobsAnswer(TypedDict):
 
     jobs: list[Job]
     worker_alive: bool
+
+
+class AliveAnswer(TypedDict):
+    """The process answers."""
+
+    status: Literal["alive"]
 
 
 class ReadyAnswer(TypedDict):

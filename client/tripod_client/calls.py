@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Generic, Literal, TypedDict, TypeVar, Unpack
+from typing import Any, Generic, Literal, TypeVar, Unpack
 from urllib.parse import quote
 
 from tripod_client import answers
+from tripod_client.arguments import AnyCart, BundleOptions, ItemChange, JobRequest, RecommendOptions
 
 T = TypeVar("T")
 
@@ -20,137 +21,62 @@ class Call(Generic[T]):
     path: str
     query: Mapping[str, Any] | None = None
     body: Any = None
-    headers: Mapping[str, str | None] | None = None
-
-
-class Boosts(TypedDict, total=False):
-    """Factors on the gains of items and categories: above 1 promotes, 0 hides."""
-
-    items: Mapping[str, float]
-    categories: Mapping[str, float]
-
-
-class Filters(TypedDict, total=False):
-    """Which items may appear, and how to serve the model."""
-
-    exclude: Sequence[str]
-    category: Sequence[str]
-    min_price: float
-    max_price: float
-    in_stock: bool
-    popularity: float
-    relevance: float
-    decoupling: float
-    boosts: Boosts
-
-
-class RecommendOptions(Filters, total=False):
-    """What else a recommendation can be told."""
-
-    explain: bool
-    fill: bool
-
-
-class BundleOptions(Filters, total=False):
-    """What else a bundle can be told."""
-
-    method: Literal["greedy", "local_search", "stochastic", "mcmc", "sample"]
-    alternatives: int
-    seed: int
-
-
-class ItemChange(TypedDict, total=False):
-    """What the shop knows better than the model; None returns to what the model says."""
-
-    in_stock: bool | None
-    price: float | None
-    boost: float | None
-
-
-class FitOptions(TypedDict, total=False):
-    """The options of a fit; what is left out has its default."""
-
-    kernel: Literal["symmetric", "ndpp2019", "scalable", "tied"]
-    rank: int
-    skew_rank: int
-    diagonal: bool
-    alpha: float
-    beta: float
-    init: Literal["scaled", "paper", "previous"]
-    steps: int
-    batch_size: int
-    learning_rate: float
-    evaluate_every: int
-    patience: int
-    half_life_days: float
-    seed: int
-    threads: int
-    tune: Literal["none", "quick", "thorough"]
-    validation: int
-    max_basket_size: int
-    min_item_count: int
-    only_listed_items: bool
-    report: bool
-    format: Literal["lines", "csv", "parquet", "jsonl"]
-    columns: Mapping[str, str]
-
-
-class JobRequest(TypedDict, total=False):
-    """What to learn from, and what to do with the result."""
-
-    data: str
-    items: str
-    purchases: bool
-    activate: Literal["auto", "never", "always"]
-    options: FitOptions
-
-
-class Conditions(TypedDict, total=False):
-    """Under which conditions a cart may change."""
-
-    if_match: str
-    idempotency_key: str
+    headers: Mapping[str, str] | None = None
+    as_text: bool = False  # the answer is not JSON
 
 
 def _path(*segments: str) -> str:
+    for segment in segments:
+        if segment in ("", ".", ".."):  # an address with one of these is that of something else
+            raise ValueError(f"{segment!r} cannot be the id of a cart or an item, or the name of a version")
     return "/" + "/".join(quote(segment, safe="") for segment in segments)
 
 
-def _headers(conditions: Conditions) -> dict[str, str | None]:
-    return {
-        "If-Match": conditions.get("if_match"),
-        "Idempotency-Key": conditions.get("idempotency_key"),
-    }
+def _headers(if_match: str | None = None, idempotency_key: str | None = None) -> dict[str, str]:
+    headers = {}
+    if if_match is not None:
+        written = if_match == "*" or if_match.endswith('"')
+        headers["If-Match"] = if_match if written else f'"{if_match}"'
+    if idempotency_key is not None:
+        headers["Idempotency-Key"] = idempotency_key
+    return headers
 
 
 def _basket(cart_id: str | None, items: Sequence[str]) -> dict[str, Any]:
     return {"items": list(items)} if cart_id is None else {"cart_id": cart_id, "items": list(items)}
 
 
-def create_cart(**conditions: Unpack[Conditions]) -> Call[answers.CartAnswer]:
+def create_cart(*, idempotency_key: str | None = None) -> Call[answers.CartAnswer]:
     """Create an empty cart with a fresh id."""
-    return Call("POST", "/carts", headers=_headers(conditions))
+    return Call("POST", "/carts", headers=_headers(None, idempotency_key))
 
 
 def add_items(
-    cart_id: str, *items: str | answers.CartLine, **conditions: Unpack[Conditions]
+    cart_id: str,
+    *items: str | answers.CartLine,
+    if_match: str | None = None,
+    idempotency_key: str | None = None,
 ) -> Call[answers.CartAnswer]:
-    """Add items, as ids (one of each) or as lines with a quantity; the cart is created if it is new."""
+    """Add items, as ids (one of each) or as lines with a quantity; the cart is created if it is new.
+
+    `if_match=cart["etag"]` adds them only if the cart has not changed since.
+    """
     lines = [{"item_id": item} if isinstance(item, str) else item for item in items]
-    return Call("POST", _path("carts", cart_id, "items"), body={"items": lines}, headers=_headers(conditions))
+    headers = _headers(if_match, idempotency_key)
+    return Call("POST", _path("carts", cart_id, "items"), body={"items": lines}, headers=headers)
 
 
 def set_quantity(
-    cart_id: str, item_id: str, quantity: int, **conditions: Unpack[Conditions]
+    cart_id: str, item_id: str, quantity: int, *, if_match: str | None = None
 ) -> Call[answers.CartAnswer]:
     """Set how many of an item the cart holds."""
     path = _path("carts", cart_id, "items", item_id)
-    return Call("PUT", path, body={"quantity": quantity}, headers=_headers(conditions))
+    return Call("PUT", path, body={"quantity": quantity}, headers=_headers(if_match))
 
 
-def remove_item(cart_id: str, item_id: str, **conditions: Unpack[Conditions]) -> Call[answers.CartAnswer]:
+def remove_item(cart_id: str, item_id: str, *, if_match: str | None = None) -> Call[answers.CartAnswer]:
     """Take all of an item out of the cart."""
-    return Call("DELETE", _path("carts", cart_id, "items", item_id), headers=_headers(conditions))
+    return Call("DELETE", _path("carts", cart_id, "items", item_id), headers=_headers(if_match))
 
 
 def get_cart(cart_id: str) -> Call[answers.CartAnswer]:
@@ -158,14 +84,16 @@ def get_cart(cart_id: str) -> Call[answers.CartAnswer]:
     return Call("GET", _path("carts", cart_id))
 
 
-def delete_cart(cart_id: str, **conditions: Unpack[Conditions]) -> Call[None]:
+def delete_cart(cart_id: str, *, if_match: str | None = None) -> Call[None]:
     """Forget the cart."""
-    return Call("DELETE", _path("carts", cart_id), headers=_headers(conditions))
+    return Call("DELETE", _path("carts", cart_id), headers=_headers(if_match))
 
 
-def check_out(cart_id: str, **conditions: Unpack[Conditions]) -> Call[answers.CartAnswer]:
+def check_out(
+    cart_id: str, *, if_match: str | None = None, idempotency_key: str | None = None
+) -> Call[answers.CartAnswer]:
     """Close the cart and append its basket to the purchase log, exactly once."""
-    return Call("POST", _path("carts", cart_id, "checkout"), headers=_headers(conditions))
+    return Call("POST", _path("carts", cart_id, "checkout"), headers=_headers(if_match, idempotency_key))
 
 
 def recommend(
@@ -176,11 +104,19 @@ def recommend(
 
 
 def recommend_batch(
-    carts: Sequence[Sequence[str]], k: int = 10, **options: Unpack[RecommendOptions]
+    carts: Sequence[AnyCart], k: int = 10, **options: Unpack[RecommendOptions]
 ) -> Call[answers.BatchAnswer]:
-    """The same question for up to 256 lists of items at once."""
-    baskets = [{"items": list(items)} for items in carts]
+    """The same question for up to 256 carts at once: ids of items, `{"items": …}` or `{"cart_id": …}`."""
+    baskets = [_any_cart(cart) for cart in carts]
     return Call("POST", "/recommend/batch", body={"carts": baskets, "k": k, **options})
+
+
+def _any_cart(cart: AnyCart) -> Mapping[str, Any]:
+    if isinstance(cart, Mapping) and len(cart) == 1 and set(cart) <= {"cart_id", "items"}:
+        return dict(cart)
+    if isinstance(cart, Sequence) and not isinstance(cart, str):
+        return {"items": list(cart)}
+    raise TypeError(f'a cart is a list of item ids, {{"items": […]}} or {{"cart_id": …}}, not {cart!r}')
 
 
 def cart_insights(cart_id: str) -> Call[answers.InsightsAnswer]:
@@ -188,11 +124,18 @@ def cart_insights(cart_id: str) -> Call[answers.InsightsAnswer]:
     return Call("GET", _path("carts", cart_id, "insights"))
 
 
+# The service has one operation for queries and one for JSON bodies; both calls send the latter.
+recommend_json = recommend
+
+
 def find_bundles(
     cart_id: str | None = None, items: Sequence[str] = (), k: int = 5, **options: Unpack[BundleOptions]
 ) -> Call[answers.BundlesAnswer]:
     """The k items that belong together most, around the given ones if any."""
     return Call("POST", "/bundles", body={**_basket(cart_id, items), "k": k, **options})
+
+
+find_bundles_json = find_bundles
 
 
 def search_items(
@@ -268,6 +211,21 @@ def get_job(job_id: str) -> Call[answers.Job]:
 def cancel_job(job_id: str) -> Call[answers.Job]:
     """Stop a job."""
     return Call("POST", _path("training-jobs", job_id, "cancel"))
+
+
+def follow_job(job_id: str) -> Call[answers.Job]:
+    """The job as it stands and after each change, until it ends: iterate over it."""
+    return Call("GET", _path("training-jobs", job_id, "events"))
+
+
+def alive() -> Call[answers.AliveAnswer]:
+    """Whether the process runs."""
+    return Call("GET", "/healthz")
+
+
+def metrics() -> Call[str]:
+    """The metrics in the text format of Prometheus."""
+    return Call("GET", "/metrics", as_text=True)
 
 
 def ready() -> Call[answers.ReadyAnswer]:

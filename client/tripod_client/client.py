@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+import json
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import aclosing, closing, contextmanager
 from functools import wraps
 from types import TracebackType
 from typing import Any, Generic, ParamSpec, Self, TypeVar, overload
@@ -10,9 +12,11 @@ from typing import Any, Generic, ParamSpec, Self, TypeVar, overload
 import httpx
 
 from tripod_client import calls
+from tripod_client.answers import Job
 from tripod_client.calls import Call
-from tripod_client.errors import raise_for_problem
+from tripod_client.errors import ConnectionFailed, UnreadableAnswer, raise_for_problem
 
+_STREAM_SECONDS = 60.0
 P = ParamSpec("P")
 T = TypeVar("T")
 
@@ -46,9 +50,11 @@ class _Routes:
     delete_cart = _Route(calls.delete_cart)
     check_out = _Route(calls.check_out)
     recommend = _Route(calls.recommend)
+    recommend_json = _Route(calls.recommend_json)
     recommend_batch = _Route(calls.recommend_batch)
     cart_insights = _Route(calls.cart_insights)
     find_bundles = _Route(calls.find_bundles)
+    find_bundles_json = _Route(calls.find_bundles_json)
     search_items = _Route(calls.search_items)
     list_categories = _Route(calls.list_categories)
     get_item = _Route(calls.get_item)
@@ -63,7 +69,9 @@ class _Routes:
     list_jobs = _Route(calls.list_jobs)
     get_job = _Route(calls.get_job)
     cancel_job = _Route(calls.cancel_job)
+    alive = _Route(calls.alive)
     ready = _Route(calls.ready)
+    metrics = _Route(calls.metrics)
 
 
 def _options(url: str, admin_key: str | None, timeout: float) -> dict[str, Any]:
@@ -72,13 +80,36 @@ def _options(url: str, admin_key: str | None, timeout: float) -> dict[str, Any]:
 
 
 def _request(http: httpx.Client | httpx.AsyncClient, call: Call[Any]) -> httpx.Request:
-    headers = {name: value for name, value in (call.headers or {}).items() if value is not None}
-    return http.build_request(call.method, call.path, params=call.query, json=call.body, headers=headers)
+    return http.build_request(call.method, call.path, params=call.query, json=call.body, headers=call.headers)
 
 
-def _answer(response: httpx.Response) -> Any:
+def _events(http: httpx.Client | httpx.AsyncClient, call: Call[Any]) -> httpx.Request:
+    # A comment every 15 seconds shows that the stream is alive, so the usual timeout would be too short.
+    patience = httpx.Timeout(http.timeout.connect, read=_STREAM_SECONDS)
+    return http.build_request(call.method, call.path, timeout=patience)
+
+
+def _answer(response: httpx.Response, call: Call[Any]) -> Any:
     raise_for_problem(response)
-    return response.json() if response.content else None
+    if call.as_text:
+        return response.text
+    try:
+        return response.json() if response.content else None
+    except ValueError as error:
+        raise UnreadableAnswer(response) from error
+
+
+def _event(line: str) -> Any:
+    """The job in a line of an event stream, None if the line holds something else."""
+    return json.loads(line.removeprefix("data:")) if line.startswith("data:") else None
+
+
+@contextmanager
+def _reaching(request: httpx.Request) -> Iterator[None]:
+    try:
+        yield
+    except httpx.RequestError as error:
+        raise ConnectionFailed(request, error) from error
 
 
 class Tripod(_Routes):
@@ -88,8 +119,20 @@ class Tripod(_Routes):
         self._http = httpx.Client(**_options(url, admin_key, timeout))
 
     def _send(self, call: Call[T]) -> T:
-        answer: T = _answer(self._http.send(_request(self._http, call)))
+        request = _request(self._http, call)
+        with _reaching(request):
+            response = self._http.send(request)
+        answer: T = _answer(response, call)
         return answer
+
+    @wraps(calls.follow_job)
+    def follow_job(self, job_id: str) -> Iterator[Job]:  # noqa: D102
+        request = _events(self._http, calls.follow_job(job_id))
+        with _reaching(request), closing(self._http.send(request, stream=True)) as response:
+            if not response.is_success:
+                response.read()
+                raise_for_problem(response)
+            yield from filter(None, map(_event, response.iter_lines()))
 
     def close(self) -> None:
         """Close the connections."""
@@ -111,8 +154,23 @@ class AsyncTripod(_Routes):
         self._http = httpx.AsyncClient(**_options(url, admin_key, timeout))
 
     async def _send(self, call: Call[T]) -> T:
-        answer: T = _answer(await self._http.send(_request(self._http, call)))
+        request = _request(self._http, call)
+        with _reaching(request):
+            response = await self._http.send(request)
+        answer: T = _answer(response, call)
         return answer
+
+    @wraps(calls.follow_job)
+    async def follow_job(self, job_id: str) -> AsyncIterator[Job]:  # noqa: D102
+        request = _events(self._http, calls.follow_job(job_id))
+        with _reaching(request):
+            async with aclosing(await self._http.send(request, stream=True)) as response:
+                if not response.is_success:
+                    await response.aread()
+                    raise_for_problem(response)
+                async for line in response.aiter_lines():
+                    if (job := _event(line)) is not None:
+                        yield job
 
     async def close(self) -> None:
         """Close the connections."""

@@ -1,4 +1,10 @@
-"""What a call raises when the service answers with a problem."""
+"""What a call raises when there is no good answer.
+
+TripodError
+├── ProblemError       the service answered with a problem (or what stands before it with an error page)
+├── ConnectionFailed   no answer came: the service cannot be reached, or takes longer than the timeout
+└── UnreadableAnswer   the answer is not the service's JSON: another server is at this address
+"""
 
 from __future__ import annotations
 
@@ -8,23 +14,71 @@ import httpx
 
 
 class TripodError(Exception):
+    """The base of them all; what an error cannot know has the value given here."""
+
+    status: int | None = None  # of the answer, if one came
+    type: str = "about:blank"  # branch on it: it never changes
+    title: str = ""
+    detail: str = ""  # for people
+    retry_after: float | None = None  # seconds, if trying again may help
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message)
+        self.problem: dict[str, Any] = {}
+
+
+class ProblemError(TripodError):
     """An RFC 9457 problem: branch on `type`, which never changes; show `detail` to people."""
+
+    status: int
 
     def __init__(self, status: int, problem: dict[str, Any], retry_after: float | None) -> None:
         self.status = status
-        self.type: str = problem.get("type", "about:blank")
-        self.title: str = problem.get("title", "")
-        self.detail: str = problem.get("detail", "")
-        self.problem = problem  # with the members that belong to its type, such as `purchase_id`
-        self.retry_after = retry_after  # seconds, if trying again may help
+        self.type = problem.get("type", "about:blank")
+        self.title = problem.get("title", "")
+        self.detail = problem.get("detail", "")
+        self.retry_after = retry_after
         super().__init__(f"{status} {self.title}: {self.detail}")
+        self.problem = problem  # with the members that belong to its type, such as `purchase_id`
+
+
+class ConnectionFailed(TripodError):  # noqa: N818
+    """No answer came. Whether the service did what it was asked to is unknown: an idempotency key helps."""
+
+    def __init__(self, request: httpx.Request, error: httpx.RequestError) -> None:
+        self.detail = f"{request.method} {request.url} got no answer: {error or type(error).__name__}"
+        super().__init__(self.detail)
+
+
+class UnreadableAnswer(TripodError):  # noqa: N818
+    """The answer is not what the service sends."""
+
+    def __init__(self, response: httpx.Response) -> None:
+        self.status = response.status_code
+        self.detail = (
+            f"{response.request.url} answered {response.status_code}, but not in JSON: is it Tripod?"
+        )
+        super().__init__(self.detail)
 
 
 def raise_for_problem(response: httpx.Response) -> None:
-    """TripodError unless the answer is good."""
-    if response.is_success:
-        return
-    is_json = response.headers.get("content-type", "").endswith("json")
-    problem = response.json() if is_json else {"title": response.reason_phrase, "detail": response.text}
-    retry_after = response.headers.get("retry-after")
-    raise TripodError(response.status_code, problem, float(retry_after) if retry_after else None)
+    """ProblemError unless the answer is good."""
+    if not response.is_success:
+        raise ProblemError(response.status_code, _problem(response), _seconds(response))
+
+
+def _problem(response: httpx.Response) -> dict[str, Any]:
+    try:
+        problem = response.json()
+    except ValueError:
+        problem = None
+    if isinstance(problem, dict):
+        return problem
+    return {"title": response.reason_phrase, "detail": response.text}
+
+
+def _seconds(response: httpx.Response) -> float | None:
+    try:
+        return float(response.headers["retry-after"])
+    except (KeyError, ValueError):  # there is none, or a proxy gave a date
+        return None

@@ -96,9 +96,19 @@ def test_a_seed_repeats_a_random_bundle(shop: httpx.Client, method: str) -> None
 def test_filters_boosts_and_too_few_items(shop: httpx.Client) -> None:
     few = ask(shop, k=5, category="Photo", max_price=14, exclude="camera-0")
     assert set(ids(few["bundles"][0])) == {"compact-0", "camera-1"}
-    assert few["fallback"] is not None
+    assert few["fallback"]["reason"] == "too_few_candidates"
+    assert "2" in few["fallback"]["message"]
+    assert ask(shop, k=40, alternatives=2)["fallback"]["reason"] == "too_few_candidates"
     assert ask(shop, k=2, category="Unheard")["bundles"] == []
     request = {"k": 1, "boosts": {"items": {"film-9": 1000}}}
     assert ids(shop.post("/bundles", json=request).json()["bundles"][0]) == ["film-9"]
     assert shop.get("/bundles", params={"k": 51}).status_code == 422
     assert shop.get("/bundles", params={"method": "magic"}).status_code == 422
+
+
+def test_bundles_around_unknown_items_are_those_from_nothing(shop: httpx.Client) -> None:
+    unknown, nothing = ask(shop, k=3, items="strange"), ask(shop, k=3)
+    assert unknown["bundles"] == nothing["bundles"]
+    assert nothing["fallback"] is None
+    assert unknown["fallback"]["reason"] == "only_unknown_items"
+    assert unknown["fallback"] == shop.get("/recommend", params={"items": "strange"}).json()["fallback"]

@@ -111,16 +111,60 @@ def test_a_recreated_cart_never_repeats_an_etag(shop: httpx.Client) -> None:
 
 def test_a_repeated_idempotency_key_happens_once(shop: httpx.Client) -> None:
     key = {"Idempotency-Key": "once-1"}
-    first = add(shop, "careful", "camera-0", **key)
-    add(shop, "careful", "film-0")
+    add(shop, "careful", "camera-0", **key)
+    latest = add(shop, "careful", "film-0")
     again = add(shop, "careful", "camera-0", **key)
-    assert again.json() == first.json()
-    assert again.headers["etag"] == first.headers["etag"]
+    assert again.status_code == 200
+    assert again.json() == latest.json()  # the cart as it is now
+    assert again.headers["etag"] == latest.headers["etag"]
     assert quantities(shop.get("/carts/careful")) == {"camera-0": 1, "film-0": 1}
     assert problem(add(shop, "careful", "film-0", **key)) == (422, "idempotency-key-reused")
-    assert problem(add(shop, "other", "camera-0", **key)) == (422, "idempotency-key-reused")
     created = [shop.post("/carts", headers={"Idempotency-Key": "create-1"}) for _ in range(2)]
     assert created[0].headers["location"] == created[1].headers["location"]
+    assert [answer.status_code for answer in created] == [201, 201]
+
+
+def test_an_idempotency_key_counts_for_one_route_and_one_cart(shop: httpx.Client) -> None:
+    key = {"Idempotency-Key": "1"}
+    mine, yours = add(shop, "mine", "camera-0", **key), add(shop, "yours", "camera-0", **key)
+    assert (mine.json()["cart_id"], yours.json()["cart_id"]) == ("mine", "yours")
+    assert quantities(yours) == {"camera-0": 1}
+    assert shop.post("/carts/mine/checkout", headers=key).json()["status"] == "checked_out"
+    assert shop.get("/carts/yours").json()["status"] == "open"
+    # `:` may stand in cart ids and in keys.
+    add(shop, "colon", "camera-0", **{"Idempotency-Key": "a:b"})
+    assert quantities(add(shop, "colon:a", "camera-0", **{"Idempotency-Key": "b"})) == {"camera-0": 1}
+
+
+def test_an_idempotency_key_of_a_new_cart_counts_for_one_client(start: Callable[..., Service]) -> None:
+    shop = start(TRIPOD_TRUSTED_PROXIES="127.0.0.1").client
+
+    def create(address: str) -> str:
+        headers = {"Idempotency-Key": "1", "X-Forwarded-For": address}
+        return shop.post("/carts", headers=headers).headers["location"]
+
+    assert create("203.0.113.1") == create("203.0.113.1")
+    assert create("203.0.113.1") != create("203.0.113.2")
+
+
+def test_a_repeated_request_for_a_cart_that_is_gone_is_answered_404(shop: httpx.Client) -> None:
+    key = {"Idempotency-Key": "once-2"}
+    for request in (
+        lambda: shop.post("/carts", headers=key),
+        lambda: add(shop, "forgotten", "camera-0", **key),
+    ):
+        cart_id = request().json()["cart_id"]
+        shop.delete(f"/carts/{cart_id}")
+        assert problem(request()) == (404, "cart-not-found")
+        assert shop.get(f"/carts/{cart_id}").status_code == 404
+
+
+def test_the_memory_of_an_idempotency_key_is_small(start: Callable[..., Service], valkey: Valkey) -> None:
+    shop = start(REDIS_URL=valkey.url).client
+    add(shop, "large", *(f"item-{number}" for number in range(400)), **{"Idempotency-Key": "large-1"})
+    with redis.Redis(port=valkey.port) as store:
+        (memory,) = store.keys("tripod:idempotency:*")
+        assert len(store.get(memory)) < 200
 
 
 def test_limits_of_a_cart(shop: httpx.Client) -> None:
@@ -208,6 +252,17 @@ def test_every_use_renews_the_time_to_live(
         assert use().is_success
         assert store.ttl("tripod:cart:sliding") > 900
     store.close()
+
+
+def test_a_cart_of_release_0_1_with_an_id_that_is_refused_by_now_is_read(
+    start: Callable[..., Service], valkey: Valkey
+) -> None:
+    service = start(REDIS_URL=valkey.url)
+    old = {"cart_id": "old", "created": 1, "updated": 2, "changes": 1, "birth": "1.2", "etag": "1.2-1"}
+    with redis.Redis(port=valkey.port) as store:
+        store.set("tripod:cart:old", json.dumps({**old, "lines": [["..", 3], ["camera-0", 1]]}))
+    assert quantities(service.client.get("/carts/old")) == {"..": 3, "camera-0": 1}
+    assert quantities(add(service.client, "old", "film-0")) == {"..": 3, "camera-0": 1, "film-0": 1}
 
 
 def test_an_unused_cart_expires(start: Callable[..., Service]) -> None:

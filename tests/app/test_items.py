@@ -74,6 +74,20 @@ def test_related_items_are_those_of_the_dense_kernel(shop: httpx.Client, relatio
     assert shop.get("/items/odd/related").status_code == 404
 
 
+def test_related_items_that_are_sold_out_or_hidden_are_not_shown(shop: httpx.Client) -> None:
+    def related() -> list[str]:
+        answer = shop.get("/items/camera-4/related", params={"k": 100}).json()
+        return [item["item_id"] for item in answer["items"]]
+
+    assert "tripod-1" not in related()  # sold out as the model has it
+    assert related()[0] == "tripod-4"
+    for change in ({"in_stock": False}, {"boost": 0}):
+        shop.patch("/items/tripod-4", json=change)
+        assert "tripod-4" not in related()
+        shop.patch("/items/tripod-4", json=dict.fromkeys(change))
+    assert related()[0] == "tripod-4"
+
+
 def test_what_the_shop_says_counts_at_once(service: Service) -> None:
     shop = service.client
     before = recommended(shop)
@@ -111,7 +125,7 @@ def test_changes_reach_all_processes_and_outlive_restarts_and_models(
 ) -> None:
     publish(tmp_path / "store")
     one, two = (start(REDIS_URL=valkey.url, TRIPOD_ADMIN_KEY=KEY).ready() for _ in range(2))
-    assert one.client.patch("/items/camera-1", json={"in_stock": False}).status_code == 403
+    assert one.client.patch("/items/camera-1", json={"in_stock": False}).status_code == 401
     wrong = {"X-Admin-Key": "a-key-of-nobody"}
     assert one.client.patch("/items/camera-1", json={"in_stock": False}, headers=wrong).status_code == 403
     right = {"X-Admin-Key": KEY}

@@ -82,7 +82,7 @@ def test_without_a_key_in_the_settings_the_routes_are_closed(start: Callable[...
 
 
 def test_a_wrong_key_is_refused_and_no_key_is_ever_logged(shop_with_jobs: Service) -> None:
-    for headers in ({}, {"X-Admin-Key": "a wrong key of some length"}, {"X-Admin-Key": KEY[:-1]}):
+    for headers in ({"X-Admin-Key": "a wrong key of some length"}, {"X-Admin-Key": KEY[:-1]}):
         answer = shop_with_jobs.client.get("/training-jobs", headers=headers)
         assert answer.status_code == 403
         assert answer.json()["type"] == "urn:tripod:problem:forbidden"

@@ -125,8 +125,15 @@ def test_a_version_shows_the_report_it_came_with(start: Callable[..., Service], 
         f"default-src 'none'; style-src 'sha256-{style}'; frame-ancestors 'none'"
     )
     assert client.get(f"/models/{reported}/report.json").json() == {"models": {}}
+    assert shown.headers["cache-control"] == "no-cache"
+    again = client.get(f"/models/{reported}/report.html", headers={"If-None-Match": shown.headers["etag"]})
+    assert (again.status_code, again.content) == (304, b"")
     missing = client.get(f"/models/{plain}/report.json")
     assert (missing.status_code, missing.json()["type"]) == (404, "urn:tripod:problem:report-not-found")
+    (tmp_path / "store" / reported / "kernel.safetensors").unlink()
+    assert client.get(f"/models/{reported}/report.json").status_code == 200  # nothing else is read
+    (tmp_path / "store" / reported / "report.json").write_bytes(b'{"models": []}')
+    assert client.get(f"/models/{reported}/report.json").json()["type"] == "urn:tripod:problem:model-damaged"
     for unknown in ("20260101-000000-abcdef", "..", "nothing"):
         assert client.get(f"/models/{unknown}/report.html").status_code == 404
     assert client.get(f"/models/{reported}/manifest.json").status_code == 422

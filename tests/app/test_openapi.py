@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator
+from importlib.metadata import version
 from pathlib import Path
 
 import pytest
@@ -34,7 +35,8 @@ OPERATIONS = [(path, method) for path, operations in DOCUMENT["paths"].items() f
 
 
 def test_the_document_does_not_change_unnoticed() -> None:
-    written = json.dumps(DOCUMENT, indent=1, ensure_ascii=False, sort_keys=True) + "\n"
+    info = {**DOCUMENT["info"], "version": "that of the release"}
+    written = json.dumps({**DOCUMENT, "info": info}, indent=1, ensure_ascii=False, sort_keys=True) + "\n"
     if os.environ.get("UPDATE_OPENAPI"):
         SNAPSHOT.write_text(written)
     assert SNAPSHOT.read_text() == written, "if this is meant, update the snapshot: see the top of this file"
@@ -49,6 +51,53 @@ def test_every_operation_reads_like_documentation(path: str, method: str) -> Non
     for status, response in operation["responses"].items():
         if status.startswith(("4", "5")):
             assert list(response["content"]) == ["application/problem+json"]
+
+
+def test_the_document_has_the_version_of_the_release() -> None:
+    assert DOCUMENT["info"]["version"] == version("tripod-ndpp")
+
+
+def test_operations_have_the_names_of_their_functions() -> None:
+    names = [DOCUMENT["paths"][path][method]["operationId"] for path, method in OPERATIONS]
+    assert {"recommend", "recommend_json", "add_items", "search_items", "model_report"} <= set(names)
+    assert len(set(names)) == len(names)
+
+
+def test_the_admin_key_is_a_security_scheme() -> None:
+    (scheme,) = DOCUMENT["components"]["securitySchemes"].items()
+    assert scheme[0] == "AdminKey"
+    assert {"type": "apiKey", "in": "header", "name": "X-Admin-Key"}.items() <= scheme[1].items()
+    closed = {(path, method) for path, method in OPERATIONS if "security" in DOCUMENT["paths"][path][method]}
+    assert closed == {
+        (path, method)
+        for path, method in OPERATIONS
+        if path.startswith("/training-jobs")
+        or (path.startswith("/models/") and method in ("post", "delete"))
+        or method == "patch"
+    }
+    for path, method in closed:
+        assert {"401", "403"} <= DOCUMENT["paths"][path][method]["responses"].keys()
+
+
+@pytest.mark.parametrize(("path", "method"), OPERATIONS)
+def test_every_operation_declares_what_can_happen_everywhere(path: str, method: str) -> None:
+    operation = DOCUMENT["paths"][path][method]
+
+    def declared(status: str) -> set[str]:
+        return set(operation["responses"][status]["content"]["application/problem+json"]["examples"])
+
+    common = {
+        "400": "bad-request",
+        "413": "body-too-large",
+        "422": "invalid-request",
+        "500": "internal-error",
+    }
+    for status, slug in common.items():
+        assert slug in declared(status)
+    headers = {parameter["name"] for parameter in operation.get("parameters", [])}
+    assert ("Idempotency-Key" in headers) == ("idempotency-key-reused" in declared("422"))
+    assert ("If-None-Match" in headers) == ("304" in operation["responses"])
+    assert ("requestBody" in operation) == ("415" in operation["responses"])
 
 
 @pytest.fixture(scope="module")

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -8,10 +9,16 @@ import httpx
 import numpy as np
 import pytest
 from app_process import Service
-from app_shop import GROUPS, item_ids, planted_kernel, planted_relevance, publish
+from app_shop import GROUPS, draft, item_ids, planted_kernel, planted_relevance, publish
 from pydantic import TypeAdapter
 
-from app.recommend.schemas import BatchAnswer, Recommendations
+from app.baskets import known_cart
+from app.items.catalogue import Catalogue
+from app.models.loaded import LoadedModel
+from app.recommend.answering import Question, answer_one
+from app.recommend.schemas import BatchAnswer, Recommendations, RecommendRequest
+from model_store import ModelStore
+from ndpp import Kernel
 
 SOLD_OUT = 5
 
@@ -135,14 +142,18 @@ def test_unknown_items_never_break_a_recommendation(shop: httpx.Client) -> None:
     assert answer["fallback"] is None
 
 
-def test_a_cart_of_unknown_items_only(shop: httpx.Client) -> None:
-    bare = ask(shop, items="strange,odd", k=4)
-    assert bare["items"] == []
-    assert bare["fallback"]["reason"] == "only_unknown_items"
-    filled = ask(shop, items="strange,odd", k=8, fill=True, exclude="camera-0")
-    popular = [name for row, name in enumerate(item_ids()) if row not in (0, SOLD_OUT)]
-    assert ids(filled) == popular[:8]
-    assert filled["fallback"]["filled"] == 8
+def test_a_cart_of_unknown_items_is_answered_as_an_empty_one(shop: httpx.Client) -> None:
+    empty = ask(shop, k=4)
+    unknown = ask(shop, items="strange,odd", k=4)
+    assert unknown["items"] == empty["items"]
+    assert unknown["cart"]["unknown_items"] == ["strange", "odd"]
+    assert empty["fallback"] is None
+    assert unknown["fallback"]["reason"] == "only_unknown_items"
+    assert unknown["fallback"]["filled"] == 0
+    batch = shop.post("/recommend/batch", json={"carts": [{"items": ["strange", "odd"]}, {}], "k": 4}).json()
+    first, second = batch["results"]
+    assert ids(first) == ids(second) == ids(empty)
+    assert (first["fallback"], second["fallback"]) == (unknown["fallback"], None)
 
 
 def test_filters_that_leave_too_few(shop: httpx.Client) -> None:
@@ -151,11 +162,35 @@ def test_filters_that_leave_too_few(shop: httpx.Client) -> None:
     assert set(ids(few)) == {"compact-0", "camera-1", "compact-1"}
     assert few["fallback"]["reason"] == "too_few_candidates"
     assert "3" in few["fallback"]["message"]
-    filled = ask(shop, **query, fill=True)
-    assert ids(filled)[:3] == ids(few)
-    assert ids(filled)[3:] == ["tripod-0", "film-0"]
-    assert [item["probability"] for item in filled["items"][3:]] == [0, 0]
     assert ask(shop, category="Unheard")["items"] == []
+
+
+def test_filling_up_keeps_every_filter_and_boost_of_zero(shop: httpx.Client) -> None:
+    query = {"items": "camera-0", "k": 5, "category": "Photo", "max_price": 16}
+    assert ids(ask(shop, **query, fill=True)) == ids(ask(shop, **query))
+    hidden = {"items": {"film-0": 0}, "categories": {"Photo": 0}}
+    shop.patch("/items/film-1", json={"boost": 0})
+    answer = shop.post("/recommend", json={"k": 100, "fill": True, "boosts": hidden}).json()
+    shop.patch("/items/film-1", json={"boost": None})
+    assert {item["category"] for item in answer["items"]} == {"Accessories"}
+    assert not {"film-0", "film-1", "tripod-1"} & set(ids(answer))  # tripod-1 is sold out
+
+
+def test_popular_items_fill_up_what_the_model_cannot(tmp_path: Path) -> None:
+    """A kernel of rank 4 without a diagonal: beside 4 items of the cart nothing has a gain."""
+    V = np.random.default_rng(1).normal(size=(4 * GROUPS, 4)).astype(np.float32)
+    shop = draft()
+    kernel = Kernel.symmetric(V, np.zeros(4 * GROUPS))
+    store = ModelStore(tmp_path)
+    version = store.publish(replace(shop, kernel=kernel, kind="symmetric"))
+    catalogue = Catalogue.of(LoadedModel.of(store.open(version)), {})
+    options = RecommendRequest(k=3, fill=True, category=["Accessories"], exclude=["film-1"])
+    cart = known_cart(catalogue, None, ["camera-0", "tripod-0", "compact-0", "film-0"], window=50)
+    answer = answer_one(Question(catalogue, cart, options))
+    assert [item.item_id for item in answer.items] == ["tripod-2", "film-2", "tripod-3"]
+    assert [item.probability for item in answer.items] == [0, 0, 0]
+    assert answer.fallback is not None
+    assert (answer.fallback.reason, answer.fallback.filled) == ("too_few_candidates", 3)
 
 
 def test_items_of_the_cart_are_never_recommended(shop: httpx.Client) -> None:

@@ -3,12 +3,25 @@ from __future__ import annotations
 import asyncio
 import inspect
 import json
-import re
+import socket
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import get_type_hints
 
 import pytest
-from tripod_client import AsyncTripod, Tripod, TripodError, answers, calls
+from tripod_client import (
+    AsyncTripod,
+    ConnectionFailed,
+    ProblemError,
+    Tripod,
+    TripodError,
+    UnreadableAnswer,
+    answers,
+    arguments,
+)
+from tripod_client.arguments import AnyCart
 
 OPENAPI = json.loads((Path(__file__).parents[1] / "app" / "openapi.json").read_text())
 
@@ -88,10 +101,159 @@ def test_conditions_travel_as_headers(served: str) -> None:
     assert caught.value.status == 412
 
 
+def test_the_etag_of_a_cart_makes_a_change_conditional(served: str) -> None:
+    with Tripod(served) as tripod:
+        first = tripod.add_items("conditional", "camera-0")
+        second = tripod.add_items("conditional", "film-0", if_match=first["etag"])
+        assert second["etag"] != first["etag"] == first["etag"].strip('"')
+        for change in (
+            lambda: tripod.add_items("conditional", "film-1", if_match=first["etag"]),
+            lambda: tripod.set_quantity("conditional", "film-0", 2, if_match=first["etag"]),
+            lambda: tripod.remove_item("conditional", "film-0", if_match=first["etag"]),
+            lambda: tripod.check_out("conditional", if_match=first["etag"]),
+            lambda: tripod.delete_cart("conditional", if_match=first["etag"]),
+        ):
+            with pytest.raises(ProblemError) as caught:
+                change()
+            assert caught.value.status == 412
+        assert tripod.get_cart("conditional") == second
+        tripod.set_quantity("conditional", "film-0", 2, if_match=f'"{second["etag"]}"')
+        tripod.delete_cart("conditional", if_match="*")
+
+
+def test_idempotency_keys_are_taken_where_the_service_honours_them(served: str) -> None:
+    with Tripod(served) as tripod:
+        for _ in range(2):
+            tripod.add_items("keyed", "camera-0", idempotency_key="1")
+        assert tripod.get_cart("keyed")["items"] == [{"item_id": "camera-0", "quantity": 1}]
+        bought = [tripod.check_out("keyed", idempotency_key="2")["purchase_id"] for _ in range(2)]
+        assert bought[0] == bought[1]
+        with pytest.raises(TypeError, match="idempotency_key"):
+            tripod.delete_cart("keyed", idempotency_key="3")  # type: ignore[call-arg]
+
+
+def test_a_batch_takes_lists_items_and_carts(served: str) -> None:
+    with Tripod(served) as tripod:
+        tripod.add_items("batched", "camera-2")
+        carts: list[AnyCart] = [["camera-0"], {"items": ["camera-1"]}, {"cart_id": "batched"}, []]
+        results = tripod.recommend_batch(carts, k=1)["results"]
+        assert [result["cart"]["items"] for result in results] == [
+            ["camera-0"],
+            ["camera-1"],
+            ["camera-2"],
+            [],
+        ]
+        for wrong in ("camera-0", {"item": ["camera-0"]}, {"items": [], "cart_id": "batched"}, {}, 3):
+            with pytest.raises(TypeError, match="a cart is a list of item ids"):
+                tripod.recommend_batch([wrong])  # type: ignore[list-item]
+
+
+@pytest.mark.parametrize("dots", [".", "..", ""])
+def test_ids_that_would_change_the_address_are_refused(served: str, dots: str) -> None:
+    with Tripod(served) as tripod:
+        tripod.set_quantity("safe", "camera-0", 1)
+        for call in (
+            lambda: tripod.remove_item("safe", dots),
+            lambda: tripod.set_quantity("safe", dots, 1),
+            lambda: tripod.get_cart(dots),
+            lambda: tripod.get_item(dots),
+        ):
+            with pytest.raises(ValueError, match="cannot be the id"):
+                call()
+        assert tripod.get_cart("safe")["items"] == [{"item_id": "camera-0", "quantity": 1}]
+
+
+def test_without_a_connection_a_tripod_error_is_raised() -> None:
+    with socket.socket() as taken:  # bound, but nobody listens
+        taken.bind(("127.0.0.1", 0))
+        url = f"http://127.0.0.1:{taken.getsockname()[1]}"
+        with Tripod(url) as tripod, pytest.raises(ConnectionFailed, match=url) as caught:
+            tripod.ready()
+        assert isinstance(caught.value, TripodError)
+        assert caught.value.status is None
+
+        async def ask() -> None:
+            async with AsyncTripod(url) as tripod:
+                await tripod.ready()
+
+        with pytest.raises(ConnectionFailed):
+            asyncio.run(ask())
+
+
+def test_a_service_that_does_not_answer_in_time_is_a_tripod_error() -> None:
+    with socket.socket() as silent:
+        silent.bind(("127.0.0.1", 0))
+        silent.listen()
+        url = f"http://127.0.0.1:{silent.getsockname()[1]}"
+        with Tripod(url, timeout=0.2) as tripod, pytest.raises(ConnectionFailed):
+            tripod.alive()
+
+
+def test_answers_of_other_servers_are_tripod_errors(other_server: str) -> None:
+    with Tripod(other_server) as tripod:
+        with pytest.raises(UnreadableAnswer, match="is it Tripod"):
+            tripod.get_cart("page")
+        with pytest.raises(ProblemError) as caught:
+            tripod.get_cart("busy")
+    assert (caught.value.status, caught.value.retry_after) == (503, None)
+    assert caught.value.detail == "<p>busy</p>"
+
+
+@pytest.fixture
+def other_server() -> Iterator[str]:
+    """What stands before a service may answer with pages, and say when to try again as a date."""
+
+    class Pages(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            busy = self.path.endswith("busy")
+            page = b"<p>busy</p>" if busy else b"<p>welcome</p>"
+            self.send_response(503 if busy else 200)
+            self.send_header("Retry-After", "Fri, 31 Dec 2027 23:59:59 GMT")
+            self.send_header("Content-Type", "text/html")
+            self.send_header("Content-Length", str(len(page)))
+            self.end_headers()
+            self.wfile.write(page)
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Pages) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
+
+
+def test_a_job_is_followed_until_it_ends(served: str, admin_key: str) -> None:
+    with Tripod(served, admin_key=admin_key) as tripod:
+        job = tripod.start_job(data="baskets.txt")["job_id"]
+        states = []
+        for state in tripod.follow_job(job):
+            states.append(state["state"])
+            if len(states) == 1:
+                tripod.cancel_job(job)
+        assert states == ["queued", "cancelled"]
+
+        async def follow() -> list[str]:
+            async with AsyncTripod(served, admin_key=admin_key) as tripod:
+                return [state["state"] async for state in tripod.follow_job(job)]
+
+        assert asyncio.run(follow())[-1] == "cancelled"
+        with pytest.raises(ProblemError) as caught:
+            next(tripod.follow_job("no-such-job"))
+    assert caught.value.status == 404
+
+
+def test_health_and_metrics(served: str) -> None:
+    with Tripod(served) as tripod:
+        assert tripod.alive() == {"status": "alive"}
+        assert "tripod_request_seconds" in tripod.metrics()
+
+
 def test_ids_with_any_characters(served: str) -> None:
     with Tripod(served) as tripod:
-        tripod.add_items("odd", "a/b c?d")
-        assert tripod.remove_item("odd", "a/b c?d")["items"] == []
+        for item_id in ("a/b c?d", "x/related", "100%", "a%2Fb", "ü", "a,b"):
+            tripod.add_items("odd", item_id)
+            assert tripod.remove_item("odd", item_id)["items"] == []
 
 
 def test_async_answers_the_same(served: str) -> None:
@@ -116,27 +278,20 @@ def test_answers_have_the_members_of_the_api() -> None:
 
 
 def test_requests_have_the_members_of_the_api() -> None:
-    assert set(get_type_hints(calls.FitOptions)) == members("FitOptions")
-    assert set(get_type_hints(calls.JobRequest)) == members("JobRequest")
-    assert set(get_type_hints(calls.ItemChange)) == members("ItemPatch")
+    assert set(get_type_hints(arguments.FitOptions)) == members("FitOptions")
+    assert set(get_type_hints(arguments.JobRequest)) == members("JobRequest")
+    assert set(get_type_hints(arguments.ItemChange)) == members("ItemPatch")
     basket = {"cart_id", "items", "k"}
-    assert set(get_type_hints(calls.RecommendOptions)) | basket == members("RecommendRequest")
-    assert set(get_type_hints(calls.BundleOptions)) | basket == members("BundleRequest")
+    assert set(get_type_hints(arguments.RecommendOptions)) | basket == members("RecommendRequest")
+    assert set(get_type_hints(arguments.BundleOptions)) | basket == members("BundleRequest")
 
 
 def members(schema: str) -> set[str]:
     return set(OPENAPI["components"]["schemas"][schema]["properties"])
 
 
-def test_every_route_of_the_api_is_a_method() -> None:
-    """By the name of the route's function, which its operation id begins with."""
-    not_for_clients = {"alive", "metrics", "follow_job"}
-    same_question = {"recommend_json": "recommend", "find_bundles_json": "find_bundles"}
-    for path, methods in OPENAPI["paths"].items():
-        for operation in methods.values():
-            suffix = re.sub(r"\W", "_", path)
-            name = operation["operationId"].rsplit(suffix, 1)[0]
-            name = same_question.get(name, name)
-            if name not in not_for_clients:
-                assert hasattr(calls, name), name
-                assert hasattr(Tripod, name), name
+@pytest.mark.parametrize("client", [Tripod, AsyncTripod])
+def test_every_operation_is_a_method_of_its_name_and_every_method_an_operation(client: type) -> None:
+    operations = {one["operationId"] for path in OPENAPI["paths"].values() for one in path.values()}
+    methods = {name for name in dir(client) if not name.startswith("_")} - {"close"}
+    assert methods == operations

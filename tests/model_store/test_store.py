@@ -15,6 +15,7 @@ import safetensors
 from model_store import (
     ActiveVersionError,
     BadRequestError,
+    DamagedModelError,
     Draft,
     InvalidDraftError,
     InvalidVersionError,
@@ -86,6 +87,26 @@ def test_a_model_without_relevance(any_store: ModelStore, draft: Drafts) -> None
     assert model.relevance is None
     with pytest.raises(UnknownFileError, match=r"no file 'report\.html'"):
         model.read_file("report.html")
+
+
+def test_one_file_is_read_without_the_rest(any_store: ModelStore, draft: Drafts, tmp_path: Path) -> None:
+    version = any_store.publish(draft())
+    fs, root = fsspec.url_to_fs(any_store.location)
+    fs.rm_file(f"{root}/{version}/kernel.safetensors")
+    assert any_store.read_file(version, "report.html") == b"<p>report</p>"
+    assert not (tmp_path / "cache").exists()
+    with pytest.raises(UnknownFileError, match=r"no file 'secret\.txt'"):
+        any_store.read_file(version, "secret.txt")
+    with pytest.raises(UnknownVersionError):
+        any_store.read_file("20260101-000000-abcdef", "report.html")
+    with pytest.raises(InvalidVersionError):
+        any_store.read_file("..", "report.html")
+    fs.pipe_file(f"{root}/{version}/report.html", b"<p>REPORT</p>")
+    with pytest.raises(DamagedModelError, match=rf"{version}/report\.html is damaged"):
+        any_store.read_file(version, "report.html")
+    fs.rm_file(f"{root}/{version}/report.html")
+    with pytest.raises(DamagedModelError, match=rf"{version}/report\.html is missing"):
+        any_store.read_file(version, "report.html")
 
 
 def test_publishing_does_not_activate(any_store: ModelStore, draft: Drafts) -> None:

@@ -37,7 +37,7 @@ export async function askAsAdmin(call) {
   try {
     return await ask(withKey(call));
   } catch (error) {
-    if (error instanceof Problem && error.status === 403) setKey(undefined);
+    if (error instanceof Problem && [401, 403].includes(error.status)) setKey(undefined);
     throw error;
   }
 }

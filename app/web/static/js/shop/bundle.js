@@ -41,7 +41,7 @@ export class BundlePanel {
   show(answer) {
     const [bundle] = answer.bundles;
     if (!bundle?.items.length) {
-      this.panel.show(note(answer.fallback ?? "There is no bundle to be made."));
+      this.panel.show(note(answer.fallback?.message ?? "There is no bundle to be made."));
       return;
     }
     const again = h("button", { type: "button", id: "bundle-again" }, "Another one");
@@ -53,7 +53,7 @@ export class BundlePanel {
     this.panel.show(
       h("ul", { class: "bundle" }, bundle.items.map((/** @type {any} */ item) => h("li", {}, nameOf(item), h("span", { class: "soft number" }, price(item.price))))),
       h("p", { class: "total number" }, h("span", {}, "Together"), h("span", { id: "bundle-total" }, price(bundle.total_price))),
-      answer.fallback && h("p", { class: "soft small" }, answer.fallback),
+      answer.fallback && h("p", { class: "soft small" }, answer.fallback.message),
       h("div", { class: "row" }, h("button", { type: "button", class: "primary", onclick: () => this.take(bundle.items) }, "Add all"), again));
     if (hadFocus) again.focus();
     announce(`A bundle of ${plural(bundle.items.length, "item")}.`);

@@ -1,0 +1,104 @@
+"""What calls take, as types; each has the members of its schema in /openapi.json."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Literal, TypedDict
+
+
+class Boosts(TypedDict, total=False):
+    """Factors on the gains of items and categories: above 1 promotes, 0 hides."""
+
+    items: Mapping[str, float]
+    categories: Mapping[str, float]
+
+
+class Filters(TypedDict, total=False):
+    """Which items may appear, and how to serve the model."""
+
+    exclude: Sequence[str]
+    category: Sequence[str]
+    min_price: float
+    max_price: float
+    in_stock: bool
+    popularity: float
+    relevance: float
+    decoupling: float
+    boosts: Boosts
+
+
+class RecommendOptions(Filters, total=False):
+    """What else a recommendation can be told."""
+
+    explain: bool
+    fill: bool
+
+
+class BundleOptions(Filters, total=False):
+    """What else a bundle can be told."""
+
+    method: Literal["greedy", "local_search", "stochastic", "mcmc", "sample"]
+    alternatives: int
+    seed: int
+
+
+class ItemChange(TypedDict, total=False):
+    """What the shop knows better than the model; None returns to what the model says."""
+
+    in_stock: bool | None
+    price: float | None
+    boost: float | None
+
+
+class FitOptions(TypedDict, total=False):
+    """The options of a fit; what is left out has its default."""
+
+    kernel: Literal["symmetric", "ndpp2019", "scalable", "tied"]
+    rank: int
+    skew_rank: int
+    diagonal: bool
+    alpha: float
+    beta: float
+    init: Literal["scaled", "paper", "previous"]
+    steps: int
+    batch_size: int
+    learning_rate: float
+    evaluate_every: int
+    patience: int
+    half_life_days: float
+    seed: int
+    threads: int
+    tune: Literal["none", "quick", "thorough"]
+    validation: int
+    max_basket_size: int
+    min_item_count: int
+    only_listed_items: bool
+    report: bool
+    format: Literal["lines", "csv", "parquet", "jsonl"]
+    columns: Mapping[str, str]
+
+
+class JobRequest(TypedDict, total=False):
+    """What to learn from, and what to do with the result."""
+
+    data: str
+    items: str
+    purchases: bool
+    activate: Literal["auto", "never", "always"]
+    options: FitOptions
+
+
+class CartName(TypedDict):
+    """A cart in the service."""
+
+    cart_id: str
+
+
+class CartItems(TypedDict):
+    """A cart that the service need not know."""
+
+    items: Sequence[str]
+
+
+# One of many carts: the ids of its items, or one of the two above.
+AnyCart = Sequence[str] | CartName | CartItems
