@@ -22,8 +22,8 @@ class Health:
         missing = {}
         if (reason := self._models.missing()) is not None:
             missing["model"] = reason
-        if not await self._link.ping():
-            missing["redis"] = "Redis does not answer"
+        if (reason := await self._link.missing()) is not None:
+            missing["redis"] = reason
         if missing:
             detail = "; ".join(f"{name}: {why}" for name, why in missing.items())
             raise NotReady(f"Missing: {detail}.", missing=missing)

@@ -49,8 +49,7 @@ class OverrideStore:
 
     async def changes(self) -> int:
         """A number that grows with every change."""
-        with self._link.reaching() as redis:
-            return int(await redis.get(_CHANGES) or 0)
+        return int(await self._link.read("GET", _CHANGES) or 0)
 
     async def read(self) -> tuple[int, dict[str, Override]]:
         """All overrides, and the number of changes that they contain."""
