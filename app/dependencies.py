@@ -22,6 +22,7 @@ from app.recommend.insights import Insights
 from app.recommend.service import Recommender
 from app.redis_link import RedisLink
 from app.settings import Settings
+from app.watchers import Watchers
 
 _ETAGS = re.compile(r'\s*(?:W/)?"[\x21\x23-\x7e]*"\s*(?:,\s*(?:W/)?"[\x21\x23-\x7e]*"\s*)*')
 
@@ -41,6 +42,7 @@ class Services:
     insights: Insights
     health: Health
     jobs: Jobs
+    watchers: Watchers
 
 
 def services_of(request: Request) -> Services:

@@ -131,6 +131,10 @@ def test_a_redis_that_refuses_is_unavailable_until_it_takes_changes_again(
         to_normal(client, folder)
     service.ready()
     assert shop.post("/carts/kept/items", json={"item_id": "camera-0"}).status_code == 200
+    eventually(lambda: not any(shop.get("/readyz").json()["watchers"].values()), "a watcher did not recover")
+    client.hset("tripod:items", "film-1", f'{{"price": {len(code)}}}')
+    client.incr("tripod:items:changes")
+    eventually(lambda: shop.get("/items/film-1").json()["price"] == len(code), "the item watcher died")
 
 
 def test_reads_between_refused_changes_do_not_fill_the_log(place: tuple[Service, Valkey, Path]) -> None:
