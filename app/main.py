@@ -30,6 +30,7 @@ from app.middleware import AroundRequests
 from app.models.activation import ActivationNews
 from app.models.routes import router as models
 from app.models.service import Models
+from app.parent_process import end_with_parent_process
 from app.problems import install_handlers
 from app.rate_limit import RateLimiter
 from app.recommend.insights import Insights
@@ -64,6 +65,12 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     app.router.routes[:0] = [route for router in ROUTERS for route in router.routes]
     describe(app)
     return app
+
+
+def create_worker() -> FastAPI:
+    """The application in one of several processes of `python -m app serve`."""
+    end_with_parent_process()
+    return create_app()
 
 
 def _build(settings: Settings) -> Services:
