@@ -25,7 +25,13 @@ from app.valkey import EmbeddedValkey, ValkeyError, find_running
 
 _PORT_SECONDS = 3.0
 
-cli = typer.Typer(add_completion=False, no_args_is_help=True, help="The Tripod service.")
+# Local variables, which Typer would print with an error, hold passwords.
+cli = typer.Typer(
+    add_completion=False,
+    no_args_is_help=True,
+    pretty_exceptions_show_locals=False,
+    help="The Tripod service.",
+)
 cli.add_typer(jobs)
 
 
@@ -102,10 +108,16 @@ def _settings_with(**options: object) -> Settings:
     for name, value in options.items():
         if value is not None:
             os.environ[variable_name(name)] = str(value)
+    from model_store import ModelStore, ModelStoreError  # noqa: PLC0415  it loads NumPy
+
     try:
-        return load_settings()
+        settings = load_settings()
+        ModelStore(settings.store)
     except SettingsError as error:
         _stop(str(error))
+    except ModelStoreError as error:
+        _stop(f"TRIPOD_STORE cannot be used: {error}.")
+    return settings
 
 
 def _listen(host: str, port: int) -> socket.socket:

@@ -15,7 +15,7 @@ import redis
 from app_process import Service, eventually
 from app_shop import publish
 
-from app.settings import Settings, settings_table
+from app.settings import Settings, SettingsError, load_settings, settings_table
 
 
 def run(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
@@ -65,7 +65,42 @@ def test_a_bad_setting_stops_the_start_with_a_sentence(variable: str, value: str
     assert result.stdout == ""
     assert len(result.stderr.splitlines()) == 1
     assert variable in result.stderr
-    assert ("KEY" in variable) == (value not in result.stderr)
+    assert ("KEY" in variable or "URL" in variable) == (value not in result.stderr)
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "http://shop:hunter2@example.org",
+        "shop:hunter2@example.org",
+        "redis://shop:hunter2/3@example.org",
+        "redis://example.org:hunter2",
+        "redis-server://example.org/0?password=hunter2",
+    ],
+)
+def test_a_bad_redis_url_does_not_show_its_password(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("REDIS_URL", url)
+    with pytest.raises(SettingsError, match="REDIS_URL cannot be used") as refused:
+        load_settings()
+    assert "hunter2" not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("command", "store"),
+    [
+        ("serve", "foo://x"),
+        ("worker", "s3://user:hunter2@bucket/x"),
+        ("serve", "{file}"),
+        ("worker", "{file}/below"),
+    ],
+)
+def test_a_bad_store_is_told_in_a_sentence(command: str, store: str, tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    result = run(command, TRIPOD_STORE=store.format(file=tmp_path / "file"))
+    assert result.returncode == 2
+    assert len(result.stderr.splitlines()) == 1, result.stderr
+    assert "TRIPOD_STORE" in result.stderr
+    assert "hunter2" not in result.stderr
 
 
 def test_a_busy_port_is_told_in_a_sentence(tmp_path: Path) -> None:
