@@ -47,6 +47,8 @@ ENV TRIPOD_HOST=0.0.0.0 TRIPOD_PORT=8000
 USER tripod
 VOLUME /store
 EXPOSE 8000
+# Liveness, not readiness: a service without Redis still recommends, and a restart would not bring Redis back.
+# It answers only after it has looked for its model, so `docker compose up --wait` ends with a service that serves.
 HEALTHCHECK --interval=5s --timeout=5s --start-period=60s \
-    CMD ["python", "-c", "import os, urllib.request as http; http.urlopen(f'http://127.0.0.1:{os.environ[\"TRIPOD_PORT\"]}/readyz', timeout=4)"]
+    CMD ["python", "-c", "import os, urllib.request as http; http.urlopen(f'http://127.0.0.1:{os.environ[\"TRIPOD_PORT\"]}/healthz', timeout=4)"]
 CMD ["python", "-m", "app", "serve"]

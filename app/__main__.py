@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import signal
 import socket
 import sys
 import tempfile
+import time
 from contextlib import ExitStack
 from pathlib import Path
 from types import FrameType
@@ -21,7 +23,15 @@ from app.logs import configure_logs, get_logger
 from app.settings import Settings, SettingsError, load_settings, settings_table, variable_name
 from app.valkey import EmbeddedValkey, ValkeyError, find_running
 
-cli = typer.Typer(add_completion=False, no_args_is_help=True, help="The Tripod service.")
+_PORT_SECONDS = 3.0
+
+# Local variables, which Typer would print with an error, hold passwords.
+cli = typer.Typer(
+    add_completion=False,
+    no_args_is_help=True,
+    pretty_exceptions_show_locals=False,
+    help="The Tripod service.",
+)
 cli.add_typer(jobs)
 
 
@@ -98,25 +108,38 @@ def _settings_with(**options: object) -> Settings:
     for name, value in options.items():
         if value is not None:
             os.environ[variable_name(name)] = str(value)
+    from model_store import ModelStore, ModelStoreError  # noqa: PLC0415  it loads NumPy
+
     try:
-        return load_settings()
+        settings = load_settings()
+        ModelStore(settings.store)
     except SettingsError as error:
         _stop(str(error))
+    except ModelStoreError as error:
+        _stop(f"TRIPOD_STORE cannot be used: {error}.")
+    return settings
 
 
 def _listen(host: str, port: int) -> socket.socket:
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     listening = socket.socket(family, socket.SOCK_STREAM)
     listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    try:
-        listening.bind((host, port))
-    except OSError as error:
-        listening.close()
-        _stop(
-            f"Cannot listen on {host} port {port}: {error.strerror}. Choose another with --host and --port."
-        )
-    listening.set_inheritable(True)
-    return listening
+    deadline = time.monotonic() + _PORT_SECONDS
+    while True:
+        try:
+            listening.bind((host, port))
+            listening.set_inheritable(True)
+            return listening
+        except OSError as error:
+            # The processes of a service that was killed end by themselves, and it takes them a moment.
+            if error.errno == errno.EADDRINUSE and time.monotonic() < deadline:
+                time.sleep(0.05)
+                continue
+            listening.close()
+            _stop(
+                f"Cannot listen on {host} port {port}: {error.strerror}. "
+                "Choose another with --host and --port."
+            )
 
 
 def _valkey_folder(store: str) -> Path:
@@ -129,7 +152,7 @@ def _run(settings: Settings, listening: socket.socket) -> None:
     host, port = listening.getsockname()[:2]
     get_logger().info("listening", url=f"http://{f'[{host}]' if ':' in host else host}:{port}", docs="/docs")
     config = uvicorn.Config(
-        "app.main:create_app",
+        "app.main:create_worker" if settings.workers > 1 else "app.main:create_app",
         factory=True,
         workers=settings.workers,
         log_config=None,

@@ -23,6 +23,7 @@ from app.recommend.insights import Insights
 from app.recommend.service import Recommender
 from app.redis_link import RedisLink
 from app.settings import Settings
+from app.watchers import Watchers
 
 
 @dataclass(frozen=True)
@@ -41,6 +42,7 @@ class Services:
     insights: Insights
     health: Health
     jobs: Jobs
+    watchers: Watchers
 
 
 def services_of(request: Request) -> Services:

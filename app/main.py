@@ -6,6 +6,7 @@ import asyncio
 import os
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from time import monotonic
 
 from fastapi import FastAPI
 from starlette.middleware.gzip import GZipMiddleware
@@ -30,6 +31,7 @@ from app.middleware import AroundRequests
 from app.models.activation import ActivationNews
 from app.models.routes import router as models
 from app.models.service import Models
+from app.parent_process import end_with_parent_process
 from app.problems import install_handlers
 from app.rate_limit import RateLimiter
 from app.recommend.insights import Insights
@@ -37,9 +39,11 @@ from app.recommend.routes import router as recommendations
 from app.recommend.service import Recommender
 from app.redis_link import RedisLink
 from app.settings import Settings, SettingsError, load_settings
+from app.watchers import Watchers
 from app.web.routes import router as web
 from model_store import ModelStore
 
+_FIRST_LOOKS_SECONDS = 5.0
 ROUTERS = (recommendations, carts, bundles, items, models, jobs, health, web)
 
 
@@ -66,6 +70,12 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     return app
 
 
+def create_worker() -> FastAPI:
+    """The application in one of several processes of `python -m app serve`."""
+    end_with_parent_process()
+    return create_app()
+
+
 def _build(settings: Settings) -> Services:
     if settings.redis_url is None:
         raise SettingsError(
@@ -73,7 +83,7 @@ def _build(settings: Settings) -> Services:
         )
     link = RedisLink(settings.redis_url)
     compute = Compute(settings.threads, settings.queue)
-    catalogues = Catalogues()
+    catalogues, watchers = Catalogues(), Watchers()
     shelf = Carts(CartStore(link, settings.cart_ttl, settings.idempotency_ttl))
     watched = Models(ModelStore(settings.store), catalogues, ActivationNews(link), settings.poll_seconds)
     return Services(
@@ -87,8 +97,9 @@ def _build(settings: Settings) -> Services:
         recommender=Recommender(shelf, catalogues, compute, settings.cart_window),
         bundles=Bundles(shelf, catalogues, compute, settings.cart_window),
         insights=Insights(shelf, catalogues, compute, settings.cart_window),
-        health=Health(link, catalogues, watched),
+        health=Health(link, catalogues, watched, watchers),
         jobs=Jobs(link, settings),
+        watchers=watchers,
     )
 
 
@@ -96,12 +107,23 @@ def _build(settings: Settings) -> Services:
 async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
     services: Services = app.state.services
     configure_logs(services.settings.log_level)
-    following = (services.models.watch, services.models.news.listen, services.items.watch)
-    watchers = [asyncio.create_task(follow()) for follow in following]
+    models, items, watchers = services.models, services.items, services.watchers
+    watchers.start("models", models.look, models.pause)
+    watchers.start("activations", models.news.listen)
+    watchers.start("items", items.look, items.pause)
+    await _first_looks(services)
     yield
-    for watcher in watchers:
-        watcher.cancel()
-    await asyncio.gather(*watchers, return_exceptions=True)
+    await watchers.stop()
     services.compute.close()
     services.jobs.close()
     await services.link.close()
+
+
+async def _first_looks(services: Services) -> None:
+    """No request is answered without the model and the shop's changes, if they are there.
+
+    A store or a Redis that hangs holds this up for a moment only.
+    """
+    deadline = monotonic() + _FIRST_LOOKS_SECONDS
+    while not services.watchers.all_have_looked and (monotonic() < deadline or services.models.loading):
+        await asyncio.sleep(0.01)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from functools import cache
+from pathlib import Path
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest, multiprocess
 from prometheus_client.registry import REGISTRY
@@ -22,13 +24,15 @@ REUSED = Counter("tripod_answers_reused", "Recommendations that were asked for a
 FALLBACKS = Counter("tripod_fallbacks", "Answers that the model alone could not fill.", ["reason"])
 OVERLOADS = Counter("tripod_overloads", "Computations refused because too many were waiting.")
 MODEL_LOADS = Counter("tripod_model_loads", "Attempts to load a model.", ["outcome"])
-MODEL = Gauge("tripod_model_info", "1 for the model version in use.", ["version"], multiprocess_mode="max")
+MODEL = Gauge(
+    "tripod_model_info", "1 for the model version in use.", ["version"], multiprocess_mode="livemax"
+)
 MODEL_CREATED = Gauge(
     "tripod_model_created_timestamp_seconds",
     "When the model in use was trained; its age is time() minus this.",
-    multiprocess_mode="min",
+    multiprocess_mode="livemin",
 )
-CATALOGUE = Gauge("tripod_catalogue_items", "Items of the model in use.", multiprocess_mode="min")
+CATALOGUE = Gauge("tripod_catalogue_items", "Items of the model in use.", multiprocess_mode="livemin")
 
 
 @cache
@@ -47,6 +51,26 @@ def exposition() -> bytes:
     """All metrics in Prometheus' text format."""
     if "PROMETHEUS_MULTIPROC_DIR" not in os.environ:
         return generate_latest(REGISTRY)
+    _forget_dead_processes(Path(os.environ["PROMETHEUS_MULTIPROC_DIR"]))
     registry = CollectorRegistry()
     multiprocess.MultiProcessCollector(registry)  # type: ignore[no-untyped-call]
     return generate_latest(registry)
+
+
+def _forget_dead_processes(folder: Path) -> None:
+    """What a process that is gone had said about its model counts no more; what it had counted does.
+
+    Here, and not when a process ends: one that is killed cannot do it.
+    """
+    for pid in {int(path.stem.rsplit("_", 1)[1]) for path in folder.glob("gauge_live*.db")}:
+        if not _is_alive(pid):
+            with suppress(FileNotFoundError):  # another process was faster
+                multiprocess.mark_process_dead(pid, str(folder))  # type: ignore[no-untyped-call]
+
+
+def _is_alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except (ProcessLookupError, PermissionError):  # with the latter, the number is another user's by now
+        return False
+    return True

@@ -7,7 +7,6 @@ from time import perf_counter
 from types import TracebackType
 from typing import Any
 
-from redis import exceptions
 from redis.asyncio import BlockingConnectionPool, Redis
 from redis.backoff import NoBackoff
 from redis.retry import Retry
@@ -16,31 +15,28 @@ from app import metrics
 from app.errors import RedisAway
 from app.logs import get_logger
 from app.redis_reads import SharedReads
+from app.redis_trouble import RedisTrouble, trouble_of
 
 _TIMEOUT_SECONDS = 0.8
 _CONNECTIONS = 32
 _CONNECT_SECONDS = 5.0
 _LATE_SECONDS = 0.02  # a timer that is later than this tells of a busy event loop
-_AWAY = (
-    exceptions.ConnectionError,
-    exceptions.TimeoutError,
-    exceptions.ReadOnlyError,
-    exceptions.OutOfMemoryError,
-    OSError,  # a TimeoutError is one
-)
+_DEADLINES = 3  # a call on a busy event loop ends after this many of them
+_PROBE = "tripod:readyz"
 
 
 class _Call:
     """Surrounds a call to Redis: times it, gives it up when it takes too long, and says so as `RedisAway`.
 
     Unlike `asyncio.timeout` it does not blame Redis for our own delay: when the event loop was busy, an
-    answer may lie unread in a socket, so there is more time.
+    answer may lie unread in a socket, so there is more time, though not for ever.
     """
 
-    __slots__ = ("_due", "_given_up", "_link", "_loop", "_start", "_task", "_timer")
+    __slots__ = ("_due", "_given_up", "_last", "_link", "_loop", "_start", "_task", "_timer", "_writes")
 
-    def __init__(self, link: RedisLink) -> None:
+    def __init__(self, link: RedisLink, *, writes: bool) -> None:
         self._link = link
+        self._writes = writes
 
     def __enter__(self) -> Redis:
         task = asyncio.current_task()
@@ -48,6 +44,7 @@ class _Call:
         self._task, self._loop = task, task.get_loop()
         self._given_up = False
         self._start = perf_counter()
+        self._last = self._loop.time() + _DEADLINES * _TIMEOUT_SECONDS
         self._wait()
         return self._link.client
 
@@ -60,17 +57,18 @@ class _Call:
         if self._given_up and self._task.uncancel() == 0 and kind is asyncio.CancelledError:
             error = TimeoutError("no answer in time")
         if error is None:
-            self._link.note(answers=True)
-        elif isinstance(error, _AWAY):
-            self._link.note(answers=False, error=str(error))
-            raise RedisAway("Redis does not answer: try again in a second.") from error
+            self._link.note_success(writes=self._writes)
+        elif (trouble := trouble_of(error)) is not None:
+            self._link.note(trouble)
+            raise trouble.problem() from error
 
     def _wait(self) -> None:
         self._timer = self._loop.call_later(_TIMEOUT_SECONDS, self._look)
         self._due = self._loop.time() + _TIMEOUT_SECONDS
 
     def _look(self) -> None:
-        if self._loop.time() - self._due > _LATE_SECONDS:
+        now = self._loop.time()
+        if now - self._due > _LATE_SECONDS and now < self._last:
             self._wait()
         else:
             self._given_up = True
@@ -78,7 +76,7 @@ class _Call:
 
 
 class RedisLink:
-    """A Redis client, and the memory of whether it answered last time, so that the log tells only changes."""
+    """A Redis client, and the memory of how it did last time, so that the log tells only changes."""
 
     def __init__(self, url: str) -> None:
         pool = BlockingConnectionPool.from_url(
@@ -93,37 +91,49 @@ class RedisLink:
         )
         self.client = Redis(connection_pool=pool)
         self._reads = SharedReads(pool)
-        self.answers = True
+        self._trouble: RedisTrouble | None = None
+
+    @property
+    def answers(self) -> bool:
+        """Whether Redis could be reached last time."""
+        return self._trouble is None or self._trouble.code is not None
 
     def reaching(self) -> _Call:
-        """The client, in a `with`; a failure to reach Redis inside the block becomes `RedisAway`."""
-        return _Call(self)
+        """The client, in a `with`; a Redis that cannot be used inside the block becomes `RedisAway`."""
+        return _Call(self, writes=True)
 
     async def read(self, *command: str | int) -> Any:
         """The answer to one command that only reads, the cheapest way."""
-        with self.reaching():
+        with _Call(self, writes=False):
             return await self._reads.ask(*command)
 
-    async def ping(self) -> bool:
-        """Whether Redis answers right now."""
+    async def missing(self) -> str | None:
+        """Why carts cannot be kept right now, found out by a write; None if they can."""
         try:
             with self.reaching() as redis:
-                await redis.ping()
-        except RedisAway:
-            return False
-        return True
+                await redis.set(_PROBE, 1, px=10_000)
+        except RedisAway as problem:
+            trouble = trouble_of(problem.__cause__) if problem.__cause__ else None
+            if trouble is None or trouble.code is None:
+                return "Redis does not answer"
+            return f"Redis refuses changes: {trouble.reason}"
+        return None
 
     async def close(self) -> None:
         """Close all connections."""
         await self._reads.close()
         await self.client.aclose(close_connection_pool=True)
 
-    def note(self, *, answers: bool, error: str | None = None) -> None:
-        """Log whether Redis answers, if that is news."""
-        if answers == self.answers:
+    def note(self, trouble: RedisTrouble) -> None:
+        """Remember the trouble, and log it if it is news."""
+        before, self._trouble = self._trouble, trouble
+        if before is not None and (before.code is None) == (trouble.code is None):
             return
-        self.answers = answers
-        if answers:
+        event = "redis is away" if trouble.code is None else "redis refuses commands"
+        get_logger().warning(event, error=trouble.reason)
+
+    def note_success(self, *, writes: bool) -> None:
+        """Forget the trouble. A read that succeeds says nothing about a server that refuses to write."""
+        if self._trouble is not None and (writes or self._trouble.code is None):
+            self._trouble = None
             get_logger().info("redis is back")
-        else:
-            get_logger().warning("redis is away", error=error)

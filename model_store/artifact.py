@@ -13,6 +13,7 @@ from datetime import datetime
 from functools import partial
 from importlib.metadata import PackageNotFoundError
 from importlib.metadata import version as installed_version
+from math import prod
 from pathlib import Path
 from typing import Any, BinaryIO, get_args
 
@@ -36,6 +37,7 @@ from ndpp.kernel import Kernel
 from ndpp.relevance import Relevance
 
 KERNEL, ITEMS, RELEVANCE = "kernel.safetensors", "items.json", "relevance.npz"
+_COPIED_BYTES = 64 << 20
 _RESERVED = (KERNEL, ITEMS, RELEVANCE, MANIFEST)
 
 
@@ -68,7 +70,7 @@ class Draft:
 
 @dataclass(frozen=True, eq=False)
 class StoredModel:
-    """A published model, opened: the kernel's factors are mapped from the file, not copied."""
+    """A published model, opened; large factors are mapped from the file, not copied."""
 
     version: str
     kernel: Kernel
@@ -208,20 +210,24 @@ def _kernel_metadata(kernel: Kernel, kind: Kind) -> dict[str, str]:
 def _read_kernel(path: Path) -> Kernel:
     with safetensors.safe_open(path, framework="numpy") as tensors:
         core, diagonal = tensors.get_tensor("X"), tensors.get_tensor("d")
-    return Kernel(_map_factors(path), core, diagonal)
+    return Kernel(_read_factors(path), core, diagonal)
 
 
-def _map_factors(path: Path) -> NDArray[np.float32]:
-    """F straight from the page cache, shared by all processes that serve it (safetensors would copy it)."""
+def _read_factors(path: Path) -> NDArray[np.float32]:
+    """F, as a copy; a large one straight from the page cache, shared by all processes that serve it.
+
+    A process dies if a file that it has mapped is cut off, so what can be copied is.
+    """
     with path.open("rb") as file:
         header_length = int.from_bytes(file.read(8), "little")
         header = json.loads(file.read(header_length))["F"]
         if header["dtype"] != "F32":
             raise ValueError(f"F is stored as {header['dtype']}, expected F32")
-        if 0 in header["shape"]:  # a model of rank 0, its diagonal alone: nothing to map
-            return np.empty(header["shape"], dtype=np.float32)
-        start = 8 + header_length + header["data_offsets"][0]
-        return np.memmap(file, dtype=np.float32, mode="r", offset=start, shape=tuple(header["shape"]))
+        shape, start = tuple(header["shape"]), 8 + header_length + header["data_offsets"][0]
+        if 4 * prod(shape) > _COPIED_BYTES:
+            return np.memmap(file, dtype=np.float32, mode="r", offset=start, shape=shape)
+        file.seek(start)
+        return np.fromfile(file, dtype=np.float32, count=prod(shape)).reshape(shape)
 
 
 def _write_relevance(relevance: Relevance, path: Path) -> None:

@@ -230,7 +230,7 @@ class ModelStore:
 
 def _storage(url: str | Path, cache: Path) -> Storage:
     if isinstance(url, Path) or "://" not in url:
-        return LocalFolder(Path(url).expanduser().absolute())
+        return _local(Path(url).expanduser().absolute())
     shown = re.sub("//[^/@]*@", "//…@", url)  # a password in the URL is for nobody's eyes
     try:
         # Listings must be fresh: other processes publish and delete.
@@ -238,8 +238,15 @@ def _storage(url: str | Path, cache: Path) -> Storage:
     except Exception as error:
         raise StorageError(f"the model store {shown} cannot be reached: {reason(error)}") from error
     if isinstance(fs, LocalFileSystem):
-        return LocalFolder(Path(root))
+        return _local(Path(root))
     return RemoteFolder(fs, root, shown, cache)
+
+
+def _local(folder: Path) -> LocalFolder:
+    existing = next(path for path in (folder, *folder.parents) if path.exists())
+    if not existing.is_dir():
+        raise StorageError(f"the model store {folder} cannot be a folder: {existing} is a file")
+    return LocalFolder(folder)
 
 
 def _default_cache() -> Path:

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from ndpp.evidence import decoupled, invert
 from ndpp.gains import GainForm
-from ndpp.kernel import BLOCK, Indices, Kernel, Matrix, Vector, log_det_plus_identity
+from ndpp.kernel import BLOCK, Indices, Kernel, Matrix, Vector, add_identity
 from ndpp.scan import BoolVector, is_among
 from ndpp.tilt import NO_TILT, Tilt
 
@@ -176,25 +176,24 @@ class Conditional:
     def completeness(self) -> float:
         """P(the cart is the whole basket | the basket contains it) = 1 / det(I + L^Y)."""
         diagonal = np.log1p(self.kernel.diagonal).sum() - np.log1p(self.kernel.diagonal[self.cart]).sum()
-        gram = self._outside(self.kernel.open_gram, 1)
-        return float(np.exp(-max(float(diagonal), 0.0) - log_det_plus_identity(self._core @ gram)))
+        return float(np.exp(-max(float(diagonal), 0.0) - self._with_identity[0]))
 
     @cached_property
-    def _marginal_core(self) -> Matrix:
-        """(I + W G)⁻¹ W, the core of the marginal kernel of the remaining items."""
-        gram = self._outside(self.kernel.open_gram, 1)
-        system = np.eye(self.kernel.rank) + self._core @ gram
-        return np.linalg.solve(system, self._core).astype(np.float64, copy=False)
+    def _with_identity(self) -> tuple[float, Matrix]:
+        """log det(I + W G), and (I + W G)⁻¹ W, the core of the marginal kernel of the remaining items."""
+        whole = self.kernel.open_gram
+        gram = self._outside(whole, 1)
+        return add_identity(self._core, gram, self.kernel.core_norm, float(np.trace(whole)))
 
     def inclusion(self, rows: ArrayLike | None = None) -> Vector:
         """π_i = P(i is in the basket in the end | the basket contains the cart); 1 for rows in the cart."""
         index = np.arange(self.kernel.size) if rows is None else check_rows(rows, self.kernel.size, "row")
-        inclusion = np.empty(len(index))
+        inclusion, core = np.empty(len(index)), self._with_identity[1]
         for start in range(0, len(index), BLOCK):
             part = index[start : start + BLOCK]
             factors = self.kernel.factors[part].astype(np.float64)
             open_share = 1 / (1 + self.kernel.diagonal[part])
-            spectral = np.einsum("ir,ir->i", factors @ self._marginal_core, factors)
+            spectral = np.einsum("ir,ir->i", factors @ core, factors)
             inclusion[start : start + BLOCK] = 1 - open_share + spectral * open_share**2
         inclusion[self._in_cart(index)] = 1.0
         return np.clip(inclusion, 0.0, 1.0)
@@ -204,7 +203,7 @@ class Conditional:
         """The expected number of further items, Σ_{j∉Y} π_j, in closed form."""
         share = self.kernel.diagonal / (1 + self.kernel.diagonal)
         gram = self._outside(self.kernel.open_gram_squared, 2)
-        spectral = float(np.sum(self._marginal_core * gram))
+        spectral = float(np.sum(self._with_identity[1] * gram))
         return max(float(share.sum() - share[self.cart].sum()) + spectral, 0.0)
 
     def contributions(self, row: int) -> Vector:

@@ -16,6 +16,8 @@ Matrix = NDArray[np.float64]
 Indices = NDArray[np.intp]
 
 _PSD_TOLERANCE = 1e-6
+_PLAIN = 1e5  # up to this size of a kernel, adding the identity to it loses at most a few digits
+_ROUNDED = 1e-12  # what is below this share of the largest numbers is rounding
 BLOCK = 4096  # rows of F handled at once: small enough to stay in a cache, large enough for a fast product
 STRONGEST = 128  # rows scored first by a bounded scan, to start it with a high threshold
 
@@ -162,7 +164,8 @@ class Kernel:
     @cached_property
     def log_normaliser(self) -> float:
         """log det(L + I) = Σ log(1+d_i) + log det(I_R + X Fᵀ Diag(1/(1+d)) F)."""
-        return float(np.log1p(self.diagonal).sum()) + log_det_plus_identity(self.core @ self.open_gram)
+        value, _ = add_identity(self.core, self.open_gram, self.core_norm, float(np.trace(self.open_gram)))
+        return float(np.log1p(self.diagonal).sum()) + value
 
     def _gram(self, power: int) -> Matrix:
         total = np.zeros((self.rank, self.rank))
@@ -219,10 +222,32 @@ def _times(rows: Matrix, core: Matrix, moves: tuple[Indices, Vector] | None) -> 
     return moved
 
 
-def log_det_plus_identity(matrix: Matrix) -> float:
-    """log det(I + matrix) for a matrix whose determinant with I is known to be at least 1."""
-    sign, value = np.linalg.slogdet(np.eye(len(matrix)) + matrix)
-    return max(float(value), 0.0) if sign > 0 else 0.0
+def add_identity(core: Matrix, gram: Matrix, core_norm: float, gram_trace: float) -> tuple[float, Matrix]:
+    """log det(I + W G) and (I + W G)⁻¹ W, for a core W and a Gram matrix G of the items that it is about.
+
+    W and G may be differences; the norm and the trace are those of what they were taken from, and tell how
+    large rounding errors are. Where they could hide the identity, W G is first restricted to the directions
+    in which it is more than rounding: G = S Sᵀ, and Sᵀ W S = U Diag(s) Vᵀ.
+    """
+    size = core_norm * gram_trace
+    if size <= _PLAIN:
+        system = np.eye(len(core)) + core @ gram
+        sign, value = np.linalg.slogdet(system)
+        marginal = np.linalg.solve(system, core)
+        return max(float(value), 0.0) if sign > 0 else 0.0, marginal.astype(np.float64, copy=False)
+    values, vectors = np.linalg.eigh(gram)
+    kept = values > _ROUNDED * gram_trace
+    lengths, directions = np.sqrt(values[kept]), vectors[:, kept]
+    roots = directions * lengths  # S
+    U, s, Vt = np.linalg.svd(roots.T @ core @ roots)
+    kept = s > _ROUNDED * size
+    U, s, Vt = U[:, kept], s[kept], Vt[kept]
+    small = np.diag(1 / s) + Vt @ U
+    inverse_roots = directions / lengths
+    marginal = inverse_roots @ U @ np.linalg.solve(small, Vt) @ inverse_roots.T
+    return max(float(np.log(s).sum() + np.linalg.slogdet(small)[1]), 0.0), marginal.astype(
+        np.float64, copy=False
+    )
 
 
 def _diagonal(d: ArrayLike | None, size: int) -> Vector:

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ndpp.conditional import condition
-from ndpp.kernel import BLOCK, Indices, Kernel, Matrix, Vector
+from ndpp.kernel import BLOCK, Indices, Kernel, Matrix, Vector, add_identity
 from ndpp.tilt import NO_TILT, Tilt
 
 
@@ -46,7 +46,7 @@ def _marginal_core(kernel: Kernel, core: Matrix, weights: Vector) -> Matrix:
     for rows in kernel.blocks():
         block = kernel.factors[rows].astype(np.float64)
         gram += block.T @ (block * weights[rows, None])
-    return np.linalg.solve(np.eye(kernel.rank) + core @ gram, core).astype(np.float64)
+    return add_identity(core, gram, kernel.core_norm, float(np.trace(gram)))[1]
 
 
 def _decide(factors: Matrix, diagonal: Vector, core: Matrix, rng: np.random.Generator) -> list[int]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import json
 import os
 import secrets
@@ -16,12 +15,14 @@ import urllib.error
 import urllib.request
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from pathlib import Path
 from types import FrameType
 from typing import Annotated, Any, NoReturn
 
 import typer
 
+from app.parent_process import end_with_parent
 from app.settings import Settings, SettingsError, load_settings, variable_name
 from model_store import ModelStore, ModelStoreError
 from training.demo import Dataset
@@ -31,7 +32,6 @@ _STOP_SECONDS = 20.0
 _LEAST_FREE_BYTES = 500_000_000  # the demo's baskets, its model and the logs, with room to spare
 _SHOWN_ITEM = "hot-dog-buns"
 _PAGES = {"/": "the shop", "/dashboard": "the dashboard", "/docs": "the API"}
-_LIBC = ctypes.CDLL(None)
 
 
 class RunError(Exception):
@@ -136,7 +136,7 @@ def _child(command: str, log: Path) -> Iterator[subprocess.Popen[bytes]]:
             stdout=output,
             stderr=subprocess.STDOUT,
             start_new_session=True,  # Ctrl-C is for us: we stop the others in order
-            preexec_fn=_end_with_parent if sys.platform == "linux" else None,  # noqa: PLW1509  one system call
+            preexec_fn=partial(end_with_parent, os.getpid()),  # noqa: PLW1509  two system calls
         )
     try:
         yield process
@@ -147,10 +147,6 @@ def _child(command: str, log: Path) -> Iterator[subprocess.Popen[bytes]]:
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()
-
-
-def _end_with_parent() -> None:
-    _LIBC.prctl(1, signal.SIGTERM)  # PR_SET_PDEATHSIG
 
 
 def _wait_until_ready(url: str, processes: dict[str, subprocess.Popen[bytes]], data: Path) -> None:

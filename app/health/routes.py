@@ -21,7 +21,7 @@ async def alive() -> AliveAnswer:
 
 @router.get("/readyz", summary="Is the service ready?", responses=declare(NotReady))
 async def ready(services: ServicesDep) -> ReadyAnswer:
-    """Ready when a model is loaded and warm and Redis answers; otherwise 503 with what is `missing`."""
+    """Ready when a model is loaded and warm and Redis takes changes; otherwise 503 with what is `missing`."""
     return await services.health.ready()
 
 

@@ -20,3 +20,8 @@ class ReadyAnswer(BaseModel):
     model_version: str
     refused_version: str | None = Field(description="A newer version that could not be loaded.")
     refused_because: str | None
+    watchers: dict[str, str | None] = Field(
+        description="Whether this process follows changes of the model and of items: for each task null, or "
+        "what is wrong and since when. With a failing one the service goes on with what it knows.",
+        examples=[{"models": None, "activations": None, "items": None}],
+    )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from math import isnan
 
 import numpy as np
@@ -22,36 +23,42 @@ class Catalogue:
     model: LoadedModel
     prices: Vector  # (M,), NaN where unknown
     in_stock: NDArray[np.bool_]  # (M,)
-    out_of_stock: Indices
-    boosts: Mapping[int, float]  # by row
-    boosted: Indices
-    boost_factors: Vector
-    revision: int = 0  # how many changes of overrides it contains, the same number in all processes
+    boosts: Vector  # (M,), 1 where the shop has said nothing
+    revision: int = 0  # the number of the latest change of an override that is in it
     answers: Answers = field(default_factory=Answers)
 
     @classmethod
-    def of(cls, model: LoadedModel, overrides: Mapping[str, Override]) -> Catalogue:
+    def of(cls, model: LoadedModel, overrides: Mapping[str, Override], revision: int = 0) -> Catalogue:
         """Apply the overrides to the items that this model knows."""
-        prices, in_stock, boosts = model.prices.copy(), model.in_stock.copy(), {}
+        untouched = cls(model, model.prices, model.in_stock, np.ones(model.kernel.size))
+        return untouched.changed(overrides, revision)
+
+    def changed(self, overrides: Mapping[str, Override], revision: int) -> Catalogue:
+        """The catalogue with the overrides of these items replaced; those of all others stay."""
+        prices, in_stock, boosts = self.prices.copy(), self.in_stock.copy(), self.boosts.copy()
         for item_id, override in overrides.items():
-            row = model.stored.items.row_of(item_id)
+            row = self.row_of(item_id)
             if row is None:
                 continue
-            if override.price is not None:
-                prices[row] = override.price
-            if override.in_stock is not None:
-                in_stock[row] = override.in_stock
-            if override.boost is not None:
-                boosts[row] = override.boost
-        return cls(
-            model=model,
-            prices=prices,
-            in_stock=in_stock,
-            out_of_stock=np.flatnonzero(~in_stock),
-            boosts=boosts,
-            boosted=np.array(list(boosts), dtype=np.intp),
-            boost_factors=np.array(list(boosts.values()), dtype=np.float64),
-        )
+            prices[row] = self.model.prices[row] if override.price is None else override.price
+            in_stock[row] = self.model.in_stock[row] if override.in_stock is None else override.in_stock
+            boosts[row] = 1.0 if override.boost is None else override.boost
+        return Catalogue(self.model, prices, in_stock, boosts, revision)
+
+    @cached_property
+    def out_of_stock(self) -> Indices:
+        """The rows of what is sold out."""
+        return np.flatnonzero(~self.in_stock)
+
+    @cached_property
+    def boosted(self) -> Indices:
+        """The rows whose boost is not neutral."""
+        return np.flatnonzero(self.boosts != 1)
+
+    @cached_property
+    def boost_factors(self) -> Vector:
+        """The boosts of those rows."""
+        return self.boosts[self.boosted]
 
     def row_of(self, item_id: str) -> int | None:
         """The row of an item, None if the model does not know it."""

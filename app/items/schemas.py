@@ -34,7 +34,7 @@ class ItemAnswer(BaseModel):
             category=catalogue.category(row),
             price=catalogue.price(row),
             in_stock=bool(catalogue.in_stock[row]),
-            boost=catalogue.boosts.get(row, 1.0),
+            boost=float(catalogue.boosts[row]),
             count=catalogue.model.stored.items.counts[row],
         )
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import base64
 import binascii
-from collections.abc import Mapping
 from itertools import islice
 from threading import Lock
 from typing import Any, Literal
@@ -13,7 +12,7 @@ from typing import Any, Literal
 import numpy as np
 
 from app.compute import Compute
-from app.errors import Invalid, ItemNotFound, ModelMissing, RedisAway
+from app.errors import Invalid, ItemNotFound, ModelMissing
 from app.items.catalogue import Catalogue
 from app.items.schemas import (
     CategoriesAnswer,
@@ -24,7 +23,7 @@ from app.items.schemas import (
     RelatedAnswer,
     RelatedItem,
 )
-from app.items.store import Override, OverrideStore
+from app.items.store import Changes, Override, OverrideStore
 from app.models.loaded import LoadedModel
 from ndpp import condition
 
@@ -35,9 +34,10 @@ class Catalogues:
     """Holds the one catalogue in use. Replacing it is one assignment, so no request sees half of a change."""
 
     def __init__(self) -> None:
-        self._writing = Lock()  # models come from a thread, overrides from the event loop
+        self._writing = Lock()  # models and overrides come from different threads
         self._catalogue: Catalogue | None = None
-        self._overrides: Mapping[str, Override] = {}
+        self._overrides: dict[str, Override] = {}
+        self._revision = 0
 
     @property
     def model(self) -> LoadedModel | None:
@@ -53,14 +53,21 @@ class Catalogues:
     def use_model(self, model: LoadedModel) -> None:
         """Swap the model."""
         with self._writing:
-            self._catalogue = Catalogue.of(model, self._overrides)
+            self._catalogue = Catalogue.of(model, self._overrides, self._revision)
 
-    def use_overrides(self, overrides: Mapping[str, Override]) -> None:
-        """Swap the overrides."""
+    def use_changes(self, changes: Changes) -> None:
+        """Take up new overrides. Of a few only their rows are touched."""
+        overrides = changes.overrides()
         with self._writing:
-            self._overrides = overrides
-            if self._catalogue is not None:
-                self._catalogue = Catalogue.of(self._catalogue.model, overrides)
+            self._revision = changes.number
+            if changes.are_all:
+                self._overrides = overrides
+                if self._catalogue is not None:
+                    self._catalogue = Catalogue.of(self._catalogue.model, overrides, changes.number)
+            else:
+                self._overrides.update(overrides)
+                if self._catalogue is not None:
+                    self._catalogue = self._catalogue.changed(overrides, changes.number)
 
 
 class ItemService:
@@ -73,23 +80,23 @@ class ItemService:
         self._store = store
         self._compute = compute
         self._poll_seconds = poll_seconds
-        self._seen_changes: int | None = None
+        self._seen: int | None = None  # the number of the latest change that is in the catalogue
+        self._refreshing = asyncio.Lock()
 
-    async def watch(self) -> None:
-        """Follow the overrides in Redis until cancelled; with Redis away the last ones stay in force."""
-        while True:
-            try:
-                if await self._store.changes() != self._seen_changes:
-                    await self._refresh()
-            except RedisAway:
-                pass  # the link has logged it
-            await asyncio.sleep(self._poll_seconds)
+    async def look(self) -> None:
+        """Take up changes of other processes; while Redis is unavailable the last ones stay in force."""
+        if await self._store.latest() != self._seen:
+            await self._refresh()
+
+    async def pause(self) -> None:
+        """Until the next look."""
+        await asyncio.sleep(self._poll_seconds)
 
     async def _refresh(self) -> None:
-        changes, overrides = await self._store.read()
-        if self._seen_changes is None or changes != self._seen_changes:
-            self._catalogues.use_overrides(overrides)
-            self._seen_changes = changes
+        async with self._refreshing:  # or else the older of two answers could be taken up last
+            changes = await self._store.since(self._seen)
+            await asyncio.to_thread(self._catalogues.use_changes, changes)
+            self._seen = changes.number
 
     async def patch(self, item_id: str, fields: dict[str, Any]) -> ItemAnswer:
         """Change what the shop says about an item; other processes follow at their next look."""

@@ -10,10 +10,11 @@ from typing import Any, TypeVar
 from redis import Redis
 from redis.exceptions import RedisError
 
-from app.errors import Invalid, JobEnded, JobNotFound, JobWaiting, RedisAway
+from app.errors import Invalid, JobEnded, JobNotFound, JobWaiting
 from app.jobs.schemas import ENDED, Job, JobRequest, JobsAnswer
 from app.jobs.store import JobStore, events_key, unpacked
 from app.redis_link import RedisLink
+from app.redis_trouble import trouble_of
 from app.settings import Settings
 
 _LOOK_SECONDS = 0.25  # how often a follower's events are looked for
@@ -107,7 +108,10 @@ class Jobs:
         try:
             return await asyncio.to_thread(work)
         except (RedisError, OSError) as error:
-            raise RedisAway("Redis does not answer: try again in a second.") from error
+            trouble = trouble_of(error)
+            if trouble is None:
+                raise
+            raise trouble.problem() from error
 
     def close(self) -> None:
         """Close the connections."""

@@ -5,14 +5,14 @@ from __future__ import annotations
 import asyncio
 from contextlib import suppress
 
-from redis.exceptions import RedisError
+from redis.asyncio.client import PubSub
 
 from app.errors import RedisAway
 from app.redis_link import RedisLink
+from app.redis_trouble import trouble_of
 
 CHANNEL = "tripod:models:activated"
 _LISTEN_SECONDS = 10.0
-_PAUSE_SECONDS = 1.0
 
 
 class ActivationNews:
@@ -21,6 +21,7 @@ class ActivationNews:
     def __init__(self, link: RedisLink) -> None:
         self._link = link
         self._heard = asyncio.Event()
+        self._subscription: PubSub | None = None
 
     async def tell(self, version: str) -> None:
         """Send it; with Redis away everyone's next look at the store finds the version."""
@@ -34,19 +35,22 @@ class ActivationNews:
         self._heard.clear()
 
     async def listen(self) -> None:
-        """Hear messages until cancelled."""
-        while True:
-            with suppress(RedisError, OSError):
-                await self._listen()
-            await asyncio.sleep(_PAUSE_SECONDS)
+        """Subscribe if need be, or else wait a while for a message."""
+        try:
+            await self._listen()
+        except BaseException as error:
+            if self._subscription is not None:
+                await self._subscription.aclose()  # type: ignore[no-untyped-call]
+                self._subscription = None
+            if (trouble := trouble_of(error)) is not None:
+                raise trouble.problem() from error
+            raise
 
     async def _listen(self) -> None:
-        async with self._link.client.pubsub() as subscription:
-            await subscription.subscribe(CHANNEL)
+        if self._subscription is None:
+            self._subscription = self._link.client.pubsub()
+            with self._link.reaching():
+                await self._subscription.subscribe(CHANNEL)
             self._heard.set()  # a message may have been missed until now
-            while True:
-                message = await subscription.get_message(
-                    ignore_subscribe_messages=True, timeout=_LISTEN_SECONDS
-                )
-                if message is not None:
-                    self._heard.set()
+        elif await self._subscription.get_message(ignore_subscribe_messages=True, timeout=_LISTEN_SECONDS):
+            self._heard.set()

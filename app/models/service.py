@@ -55,24 +55,22 @@ class Models:
         self._log = get_logger()
         self.refusal: Refusal | None = None
         self.store_error: str | None = None
+        self.loading = False
 
-    async def watch(self) -> None:
-        """Follow the store's active pointer until cancelled."""
-        while True:
-            try:
-                await asyncio.to_thread(self._follow)
-            except Exception:  # whatever it was, the model in use goes on and the next look may succeed
-                self._log.exception("looking for a new model failed")
-            await self.news.wait(self._poll_seconds)
+    async def look(self) -> None:
+        """Take up the active version, if it is another one than that in use."""
+        await asyncio.to_thread(self._follow)
+
+    async def pause(self) -> None:
+        """Until the next look: a while, or until a version is activated."""
+        await self.news.wait(self._poll_seconds)
 
     def _follow(self) -> None:
         try:
             active = self._store.active()
         except ModelStoreError as error:
-            if self.store_error != str(error):
-                self._log.warning("the model store cannot be read", error=str(error))
             self.store_error = str(error)
-            return
+            raise
         self.store_error = None
         loaded = self._catalogues.model
         if active is None or (loaded is not None and loaded.version == active):
@@ -81,7 +79,11 @@ class Models:
         refusal = self.refusal
         if refusal and refusal.version == active and monotonic() - refusal.at < _RETRY_SECONDS:
             return
-        self._load(active)
+        self.loading = True
+        try:
+            self._load(active)
+        finally:
+            self.loading = False
 
     def _load(self, version: str) -> None:
         try:

@@ -299,3 +299,4 @@ class ReadyAnswer(TypedDict):
     model_version: str
     refused_version: str | None
     refused_because: str | None
+    watchers: dict[str, str | None]

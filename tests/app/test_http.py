@@ -5,7 +5,6 @@ from __future__ import annotations
 import gzip
 from collections.abc import Callable
 from dataclasses import replace
-from inspect import signature
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -15,7 +14,6 @@ import pytest
 from app_process import ADMIN_KEY, Service, Valkey, eventually
 from app_shop import draft, item_ids, publish
 
-from app.items.catalogue import Catalogue
 from model_store import ModelStore
 
 FROM_CATALOGUE = [
@@ -125,9 +123,6 @@ def test_a_new_model_changes_every_etag(start: Callable[..., Service], tmp_path:
         assert answer.headers["etag"] != etag
 
 
-@pytest.mark.skipif(
-    "revision" not in signature(Catalogue.of).parameters, reason="the catalogue does not count changes yet"
-)
 def test_a_changed_item_changes_every_etag_in_every_process(
     start: Callable[..., Service], valkey: Valkey, tmp_path: Path
 ) -> None:

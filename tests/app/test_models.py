@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import os
 import threading
 from collections.abc import Callable
 from dataclasses import replace
@@ -106,6 +107,24 @@ def test_a_broken_version_is_refused_and_the_old_one_goes_on(
     newest = publish(store)
     eventually(lambda: version_in_use(service) == newest, "the repaired store was not followed")
     assert service.client.get("/readyz").json()["refused_version"] is None
+
+
+def test_a_kernel_that_is_cut_off_while_live_ends_nothing(
+    start: Callable[..., Service], tmp_path: Path
+) -> None:
+    store = tmp_path / "store"
+    damaged = publish(store)
+    service = start().ready()
+    os.truncate(store / damaged / "kernel.safetensors", 100)
+    for path in ("/items/camera-4/related", "/bundles?k=5", "/recommend?items=camera-0,film-3&k=50"):
+        assert service.client.get(path).status_code == 200
+    newer = publish(store)
+    eventually(lambda: version_in_use(service) == newer, "the new model was never loaded")
+    (store / "ACTIVE").write_text(f"{damaged}\n")  # the store itself would refuse to activate it
+    eventually(
+        lambda: service.client.get("/readyz").json()["refused_version"] == damaged, "it was not refused"
+    )
+    assert version_in_use(service) == newer
 
 
 def test_a_version_shows_the_report_it_came_with(start: Callable[..., Service], tmp_path: Path) -> None:

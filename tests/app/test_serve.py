@@ -6,14 +6,16 @@ import socket
 import subprocess
 import sys
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import httpx
 import pytest
 import redis
 from app_process import Service, eventually
 from app_shop import publish
 
-from app.settings import Settings, settings_table
+from app.settings import Settings, SettingsError, load_settings, settings_table
 
 
 def run(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
@@ -41,6 +43,10 @@ def runs(pid: int) -> bool:
     return state != "Z"
 
 
+def children(pid: int) -> list[int]:
+    return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+
+
 @pytest.mark.parametrize(
     ("variable", "value"),
     [
@@ -59,7 +65,42 @@ def test_a_bad_setting_stops_the_start_with_a_sentence(variable: str, value: str
     assert result.stdout == ""
     assert len(result.stderr.splitlines()) == 1
     assert variable in result.stderr
-    assert ("KEY" in variable) == (value not in result.stderr)
+    assert ("KEY" in variable or "URL" in variable) == (value not in result.stderr)
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "http://shop:hunter2@example.org",
+        "shop:hunter2@example.org",
+        "redis://shop:hunter2/3@example.org",
+        "redis://example.org:hunter2",
+        "redis-server://example.org/0?password=hunter2",
+    ],
+)
+def test_a_bad_redis_url_does_not_show_its_password(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("REDIS_URL", url)
+    with pytest.raises(SettingsError, match="REDIS_URL cannot be used") as refused:
+        load_settings()
+    assert "hunter2" not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("command", "store"),
+    [
+        ("serve", "foo://x"),
+        ("worker", "s3://user:hunter2@bucket/x"),
+        ("serve", "{file}"),
+        ("worker", "{file}/below"),
+    ],
+)
+def test_a_bad_store_is_told_in_a_sentence(command: str, store: str, tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    result = run(command, TRIPOD_STORE=store.format(file=tmp_path / "file"))
+    assert result.returncode == 2
+    assert len(result.stderr.splitlines()) == 1, result.stderr
+    assert "TRIPOD_STORE" in result.stderr
+    assert "hunter2" not in result.stderr
 
 
 def test_a_busy_port_is_told_in_a_sentence(tmp_path: Path) -> None:
@@ -87,9 +128,6 @@ def test_carts_outlive_a_restart_and_nothing_is_left_running(
     service.client.post("/carts/saved/items", json={"item_id": "camera-0"})
     client, pid = valkey_of(tmp_path)
     client.close()
-    second = run("serve", "--port", "0", "--store", str(tmp_path / "store"))
-    assert second.returncode == 2
-    assert "Another Tripod" in second.stderr
     assert service.stop() == 0
     assert not runs(pid)
     again = start()
@@ -103,6 +141,66 @@ def test_valkey_ends_when_the_service_is_killed(start: Callable[..., Service], t
     service.process.kill()
     eventually(lambda: not runs(pid), "the embedded Valkey outlived the service")
     assert service.process.wait() == -signal.SIGKILL
+
+
+def test_workers_end_when_the_service_is_killed_and_it_can_be_started_again(
+    start: Callable[..., Service], tmp_path: Path
+) -> None:
+    publish(tmp_path / "store")
+    service = start("--workers", "2").ready()
+    service.client.post("/carts/saved/items", json={"item_id": "camera-0"})
+    processes = children(service.process.pid)
+    assert len(processes) >= 3  # two workers and Valkey
+    service.process.kill()
+    again = start("--workers", "2", "--port", str(service.client.base_url.port))
+    assert again.client.get("/carts/saved").json()["items"][0]["item_id"] == "camera-0"
+    eventually(lambda: not any(map(runs, processes)), "a process outlived the service")
+
+
+def test_two_services_never_share_an_append_only_file(start: Callable[..., Service], tmp_path: Path) -> None:
+    service = start()
+    client, pid = valkey_of(tmp_path)
+    client.close()
+    os.kill(pid, signal.SIGSTOP)  # it does not answer, but it is there
+    try:
+        second = run("serve", "--port", "0", "--store", str(tmp_path / "store"))
+    finally:
+        os.kill(pid, signal.SIGCONT)
+    assert second.returncode == 2
+    assert "Another Tripod" in second.stderr
+    service.process.kill()  # Valkey is told, and the next service waits for its end
+    with Service(tmp_path / "store") as next_one:
+        assert next_one.client.post("/carts").status_code == 201
+
+
+def test_a_process_answers_only_after_it_has_looked_for_its_model(tmp_path: Path) -> None:
+    store = tmp_path / "store"
+    version = publish(store)
+    (store / "ACTIVE").rename(tmp_path / "ACTIVE")
+    os.mkfifo(store / "ACTIVE")  # who opens it waits for us
+    with ThreadPoolExecutor(1) as pool:
+        starting = pool.submit(Service, store)
+        writing = os.open(store / "ACTIVE", os.O_WRONLY)
+        (tmp_path / "ACTIVE").rename(store / "ACTIVE")  # for all later looks
+        log = store.parent / "service.log"
+        assert b"startup complete" not in log.read_bytes()
+        assert not starting.done()
+        os.write(writing, f"{version}\n".encode())
+        os.close(writing)
+        with starting.result() as service:
+            assert service.client.get("/recommend").status_code == 200
+    events = [event["event"] for event in service.events()]
+    assert events.index("model loaded") < events.index("Application startup complete.")
+
+
+def test_a_store_that_hangs_does_not_hold_up_the_start(tmp_path: Path) -> None:
+    (tmp_path / "store").mkdir()
+    os.mkfifo(tmp_path / "store" / "ACTIVE")
+    with Service(tmp_path / "store") as service:
+        assert set(service.client.get("/readyz").json()["missing"]) == {"model"}
+        writing = os.open(tmp_path / "store" / "ACTIVE", os.O_WRONLY)
+        (tmp_path / "store" / "ACTIVE").unlink()
+        os.close(writing)  # so that it can end
 
 
 def test_a_dead_valkey_is_started_again(start: Callable[..., Service], tmp_path: Path) -> None:
@@ -133,3 +231,25 @@ def test_several_workers_share_carts_and_metrics(start: Callable[..., Service], 
     _, pid = valkey_of(tmp_path)
     assert service.stop() == 0
     assert not runs(pid)
+
+
+def test_a_killed_worker_leaves_no_model_in_the_metrics(
+    start: Callable[..., Service], tmp_path: Path
+) -> None:
+    old = publish(tmp_path / "store")
+    service = start("--workers", "2").ready()
+    before = set(children(service.process.pid))
+    worker = next(pid for pid in sorted(before) if b"spawn_main" in Path(f"/proc/{pid}/cmdline").read_bytes())
+    eventually(lambda: service.metric(f'tripod_model_info.*"{old}"') == 1, "the model is not told")
+    os.kill(worker, signal.SIGKILL)
+    eventually(lambda: set(children(service.process.pid)) - before, "no other worker was started")
+    service.client.headers["connection"] = "close"
+    new = publish(tmp_path / "store", strength=2.0)
+
+    def in_use(version: str) -> bool:
+        try:
+            return service.metric(f'tripod_model_info.*"{version}"') == 1
+        except httpx.TransportError:  # a connection of the worker that was killed
+            return False
+
+    eventually(lambda: in_use(new) and not in_use(old), "the model of a dead worker still counts")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import uuid
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -26,6 +27,7 @@ from model_store import (
     StorageError,
     UnknownFileError,
     UnknownVersionError,
+    artifact,
 )
 from ndpp.kernel import Kernel
 
@@ -165,7 +167,10 @@ def test_only_version_names_are_accepted(any_store: ModelStore, draft: Drafts, n
     assert any_store.open().version == version
 
 
-def test_the_factors_are_mapped_from_the_file(any_store: ModelStore, draft: Drafts) -> None:
+def test_large_factors_are_mapped_from_the_file(
+    any_store: ModelStore, draft: Drafts, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(artifact, "_COPIED_BYTES", 0)
     model = any_store.open(any_store.publish(draft()))
     mapped = Path("/proc/self/maps").read_text()
     assert str(model.folder / "kernel.safetensors") in mapped
@@ -173,6 +178,13 @@ def test_the_factors_are_mapped_from_the_file(any_store: ModelStore, draft: Draf
     spans = [line.split() for line in mapped.splitlines() if line.endswith("kernel.safetensors")]
     bounds = [[int(end, 16) for end in span[0].split("-")] for span in spans]
     assert any(low <= address < high for low, high in bounds)
+
+
+def test_small_factors_do_not_depend_on_the_file(any_store: ModelStore, draft: Drafts) -> None:
+    model = any_store.open(any_store.publish(draft()))
+    expected = model.kernel.submatrix(range(7))
+    os.truncate(model.folder / "kernel.safetensors", 0)  # reading a mapped file would now end this process
+    assert (model.kernel.submatrix(range(7)) == expected).all()
 
 
 def test_the_kernel_file_explains_itself(store: ModelStore, draft: Drafts) -> None:

@@ -28,6 +28,12 @@ def test_long_running_services_are_watched_and_started_again(name: str) -> None:
     assert "healthcheck" in service or "HEALTHCHECK" in stage(service["build"]["target"])
 
 
+def test_a_service_without_redis_is_not_restarted() -> None:
+    probe = stage("serve").split("HEALTHCHECK")[1]
+    assert "/healthz" in probe
+    assert "/readyz" not in probe
+
+
 @pytest.mark.parametrize("name", sorted(SERVICES))
 def test_services_have_limits_and_our_own_cannot_change_their_image(name: str) -> None:
     service = SERVICES[name]

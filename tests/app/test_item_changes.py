@@ -1,0 +1,214 @@
+"""How the shop's changes of items reach every process: by the log where that is enough, else all anew."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import random
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+import redis
+from app_process import ADMIN_KEY, Service, Valkey, eventually
+from app_shop import item_ids, publish
+
+from app.compute import Compute
+from app.items.catalogue import Catalogue
+from app.items.service import Catalogues, ItemService
+from app.items.store import Override, OverrideStore
+from app.models.loaded import LoadedModel
+from app.redis_link import RedisLink
+from model_store import ModelStore
+
+
+def patch_of_release_0_1(client: redis.Redis, item_id: str, fields: dict[str, object]) -> None:
+    override = json.loads(client.hget("tripod:items", item_id) or "{}") | fields
+    client.hset("tripod:items", item_id, json.dumps({k: v for k, v in override.items() if v is not None}))
+    client.incr("tripod:items:changes")
+
+
+class Follower:
+    """A process that follows the changes, but for its HTTP."""
+
+    def __init__(self, link: RedisLink, model: LoadedModel) -> None:
+        self.catalogues = Catalogues()
+        self.catalogues.use_model(model)
+        self.store = OverrideStore(link)
+        self.service = ItemService(self.catalogues, self.store, Compute(1, 1), poll_seconds=1)
+
+    async def is_up_to_date(self) -> None:
+        """Compare with what a process would have that has just been started."""
+        await self.service.look()
+        everything = await self.store.since(None)
+        current = self.catalogues.current()
+        expected = Catalogue.of(current.model, everything.overrides(), everything.number)
+        for name in ("prices", "in_stock", "boosts", "out_of_stock", "boosted", "boost_factors"):
+            np.testing.assert_array_equal(getattr(current, name), getattr(expected, name), err_msg=name)
+        assert current.revision == expected.revision
+
+
+@pytest.fixture
+def follow(valkey: Valkey, tmp_path: Path) -> Callable[[Callable[..., Awaitable[None]]], None]:
+    """Run a test with two followers of one Redis and a client of it."""
+    publish(tmp_path / "store")
+    model = LoadedModel.of(ModelStore(tmp_path / "store").open())
+
+    def run(test: Callable[..., Awaitable[None]]) -> None:
+        async def in_loop() -> None:
+            link, client = RedisLink(valkey.url), redis.Redis.from_url(valkey.url)
+            try:
+                await test(Follower(link, model), Follower(link, model), client)
+            finally:
+                await link.close()
+
+        asyncio.run(in_loop())
+
+    return run
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_following_changes_gives_what_reading_all_gives(
+    follow: Callable[[Callable[..., Awaitable[None]]], None], seed: int
+) -> None:
+    rng = random.Random(seed)
+    ids = [*item_ids(), "unknown to the model"]
+
+    def some_fields() -> dict[str, object]:
+        values = {
+            "in_stock": rng.choice([True, False, None]),
+            "price": rng.choice([1.5, 2, None]),
+            "boost": rng.choice([0, 1, 3.5, None]),
+        }
+        return {name: values[name] for name in rng.sample(sorted(values), rng.randint(1, 3))}
+
+    async def test(one: Follower, two: Follower, client: redis.Redis) -> None:
+        saved: dict[bytes, bytes] = {}
+
+        def save() -> None:
+            saved.update({key: client.dump(key) for key in client.keys("tripod:items*")})  # type: ignore[misc]
+
+        def lose_what_came_since_the_save() -> None:
+            client.flushall()
+            for key, value in saved.items():
+                client.restore(key, 0, value)
+
+        disturbances = [
+            lambda: patch_of_release_0_1(client, rng.choice(ids), some_fields()),
+            lambda: client.xtrim("tripod:items:log", maxlen=rng.randint(0, 3), approximate=False),
+            client.flushall,
+            lambda: client.delete("tripod:items:log"),
+            save,
+            lose_what_came_since_the_save,
+        ]
+        for _ in range(150):
+            for _ in range(rng.randint(1, 6)):
+                await rng.choice([one, two]).store.patch(rng.choice(ids), some_fields())
+            if rng.random() < 0.4:
+                rng.choice(disturbances)()
+            await rng.choice([one, two]).is_up_to_date()
+        await one.is_up_to_date()
+        await two.is_up_to_date()
+
+    follow(test)
+
+
+def test_a_change_after_one_that_was_lost_is_seen(
+    follow: Callable[[Callable[..., Awaitable[None]]], None],
+) -> None:
+    async def test(one: Follower, two: Follower, client: redis.Redis) -> None:
+        await one.store.patch("film-0", {"price": 1})
+        saved = {key: client.dump(key) for key in client.keys("tripod:items*")}  # type: ignore[union-attr]
+        await one.store.patch("film-1", {"price": 2})
+        await one.is_up_to_date()
+        client.flushall()
+        for key, value in saved.items():
+            client.restore(key, 0, value)
+        await two.store.patch("film-2", {"price": 3})  # as many changes as the follower has seen
+        await one.is_up_to_date()
+
+    follow(test)
+
+
+def test_a_clock_that_was_put_back_does_not_stop_changes(
+    follow: Callable[[Callable[..., Awaitable[None]]], None],
+) -> None:
+    async def test(one: Follower, two: Follower, client: redis.Redis) -> None:
+        future = 5 * 10**15
+        client.set("tripod:items:changes", future)
+        await one.store.patch("film-0", {"price": 1})
+        assert await two.store.latest() == future + 1
+        await two.is_up_to_date()
+        client.delete("tripod:items:changes")  # the log is now ahead of the clock
+        await one.store.patch("film-0", {"price": 2})
+        await one.store.patch("film-1", {"price": 2})
+        await one.is_up_to_date()
+        await two.is_up_to_date()
+
+    follow(test)
+
+
+def test_a_burst_of_changes_is_followed_without_reading_everything(
+    follow: Callable[[Callable[..., Awaitable[None]]], None],
+) -> None:
+    async def test(one: Follower, two: Follower, client: redis.Redis) -> None:
+        await one.store.patch("film-0", {"price": 1})
+        await one.service.look()
+        await two.service.look()
+        client.config_resetstat()
+        patches = [one.service.patch(item_id, {"price": 7.5}) for item_id in item_ids()]
+        await asyncio.gather(*patches, two.service.look())
+        await two.service.look()
+        assert "cmdstat_hgetall" not in client.info("commandstats")
+        assert set(two.catalogues.current().prices.tolist()) == {7.5}
+        assert two.catalogues.current().revision == one.catalogues.current().revision
+        await two.is_up_to_date()
+
+    follow(test)
+
+
+@pytest.mark.parametrize(
+    ("text", "understood"),
+    [
+        (b'{"in_stock": false, "label": {"en": "new"}}', Override(in_stock=False)),
+        (b'{"price": {"EUR": 3}, "boost": 2}', Override(boost=2)),
+        (b'{"boost": true, "in_stock": 1, "price": 3}', Override(price=3)),
+        (b"[1, 2]", Override()),
+        (b"not JSON", Override()),
+        (b"", Override()),
+    ],
+)
+def test_an_override_of_a_newer_release_is_read_as_far_as_it_is_understood(
+    text: bytes, understood: Override
+) -> None:
+    assert Override.parse(text) == understood
+
+
+def test_a_watcher_survives_anything_and_readyz_tells(
+    start: Callable[..., Service], valkey: Valkey, tmp_path: Path
+) -> None:
+    publish(tmp_path / "store")
+    service = start(REDIS_URL=valkey.url, TRIPOD_ADMIN_KEY=ADMIN_KEY).ready()
+    client = redis.Redis.from_url(valkey.url)
+
+    def watcher() -> str | None:
+        answer = service.client.get("/readyz")
+        assert answer.status_code == 200  # with what it knows the service goes on
+        said: str | None = answer.json()["watchers"]["items"]
+        return said
+
+    assert service.client.get("/readyz").json()["watchers"] == dict.fromkeys(
+        ("models", "activations", "items")
+    )
+    client.lpush("tripod:items:changes", "not a number")
+    reason = eventually(watcher, "the failure of the watcher is not told")
+    assert "WRONGTYPE" in reason
+    assert " Since 20" in reason
+    client.delete("tripod:items:changes")
+    client.hset("tripod:items", "film-0", '{"in_stock": false, "label": "written by a newer release"}')
+    client.incr("tripod:items:changes")
+    eventually(lambda: not service.client.get("/items/film-0").json()["in_stock"], "the watcher died")
+    eventually(lambda: watcher() is None, "the recovery is not told")
+    told = [event["event"] for event in service.events() if event.get("watcher") == "items"]
+    assert told == ["a watcher fails", "a watcher works again"]
