@@ -46,15 +46,12 @@ def read_table(
 
 
 def read_basket_lines(source: Source) -> pl.DataFrame:
-    """One basket a line, ids separated by blanks or commas: columns basket_id (the line), item_id, `LINE`."""
+    """One basket a line, ids separated by blanks or commas: columns items (a list of ids), `LINE`."""
     text = source.content.decode("utf-8-sig")
     lines = pl.Series(text.splitlines(), dtype=pl.String)
-    frame = pl.DataFrame(
-        {LINE: pl.int_range(1, len(lines) + 1, dtype=pl.UInt32, eager=True), "item_id": lines}
-    )
-    frame = frame.with_columns(pl.col("item_id").str.extract_all(r"[^\s,]+")).explode("item_id")
-    frame = frame.filter(pl.col("item_id").is_not_null())
-    return frame.select(LINE, pl.col(LINE).alias("basket_id"), "item_id")
+    frame = pl.DataFrame({LINE: pl.int_range(1, len(lines) + 1, dtype=pl.UInt32, eager=True), "items": lines})
+    frame = frame.with_columns(pl.col("items").str.extract_all(r"[^\s,]+"))
+    return frame.filter(pl.col("items").list.len() > 0)
 
 
 def _read_csv(source: Source, _: list[str]) -> pl.DataFrame:

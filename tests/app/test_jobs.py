@@ -133,10 +133,17 @@ def test_a_job_is_done_step_by_step_and_a_second_one_is_compared(
     resumed = list(operator.follow(job_id, **{"Last-Event-ID": events[middle][0]}))
     assert resumed == events[middle + 1 :]
 
-    second = operator.finished(
-        operator.start(options=QUICK | {"init": "previous"}, activate="never")["job_id"]
-    )
+    assert jobs[0]["request"]["options"]["kernel"] is None  # nobody asked for one
+    assert jobs[-1]["options_used"]["kernel"] == "scalable"
+
+    second = operator.finished(operator.start(options={"init": "previous"}, activate="never")["job_id"])
     assert second["state"] == "succeeded"
+    assert second["options_used"] == jobs[-1]["options_used"] | {"init": "previous", "report": True}
+    assert (
+        QUICK.items() - {("report", False)}
+        <= {name: value for name, value in second["options_used"].items() if name != "columns"}.items()
+    )
+    assert second["gate"]["rival"] == jobs[-1]["version"]
     assert second["activated"] is False
     assert second["gate"]["queries"] > 20
     assert store.active() == jobs[-1]["version"] != second["version"]
@@ -161,6 +168,21 @@ def test_a_worse_model_is_rejected_unless_told_otherwise(folder: Path, operator:
     assert forced["state"] == "succeeded"
     assert forced["gate"]["accepted"] is False
     assert store.active() == forced["version"]
+
+
+@pytest.mark.usefixtures("worker")
+def test_a_model_of_release_0_1_is_not_compared_and_the_job_says_what_to_do(
+    folder: Path, operator: Operator
+) -> None:
+    old = publish(folder / "store")
+    job = operator.finished(operator.start(options=QUICK | {"init": "scaled"})["job_id"])
+    assert job["state"] == "rejected"
+    assert job["gate"] is None
+    assert job["error"].startswith(f"Version {job['version']} is not active: it cannot be compared")
+    assert f"version {old} does not say which baskets it held out" in job["error"]
+    activated = operator.client.post(f"/models/{job['version']}/activate", headers=ADMIN)
+    assert activated.status_code == 200
+    assert operator.finished(operator.start(options=QUICK)["job_id"])["gate"]["accepted"]
 
 
 @pytest.mark.usefixtures("worker")

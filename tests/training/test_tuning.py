@@ -16,7 +16,7 @@ from training.learning import Learned, learn
 from training.neighbours import NeighbourOptions, learn_neighbours
 from training.options import FitOptions
 from training.publishing import Publication, publish
-from training.reading import ReadingRules
+from training.recipe import Recipe
 from training.splitting import Split, split, validation_size
 from training.tuning import Exam, tune
 
@@ -122,9 +122,7 @@ def test_what_was_tried_goes_with_the_version(
     planted: Baskets, parts: Split, learned: Learned, tmp_path: Path
 ) -> None:
     store = ModelStore(tmp_path)
-    publication = Publication(
-        learned, parts, describe_items(planted, None), planted.fingerprint(), ReadingRules()
-    )
+    publication = Publication(learned, parts, describe_items(planted, None), planted.fingerprint(), Recipe())
     stored = store.open(publish(store, publication))
     assert stored.manifest.knobs == learned.knobs
     assert stored.relevance is not None
@@ -148,7 +146,7 @@ def test_without_held_out_baskets_the_report_asks_a_prior_that_has_not_seen_its_
     store = ModelStore(tmp_path)
     version = publish(
         store,
-        Publication(found, parts, describe_items(planted, None), planted.fingerprint(), ReadingRules()),
+        Publication(found, parts, describe_items(planted, None), planted.fingerprint(), Recipe()),
     )
     models = store.manifest(version).metrics["models"]
     assert isinstance(models, dict)

@@ -31,7 +31,8 @@ from training.learning import learn
 from training.options import FitOptions, Init, KernelKind
 from training.publishing import Publication, publish
 from training.reading import read_baskets
-from training.splitting import split, validation_size
+from training.recipe import Recipe
+from training.splitting import bound_for, split_by_key, validation_size
 from training.tuning import Tune
 from training.warm_start import active_model
 
@@ -79,7 +80,15 @@ def fit_command(
         int | None,
         typer.Option(help="Baskets that steer fit and tuning.", show_default="a twentieth, 300 to 2,000"),
     ] = None,
-    holdout: Annotated[int, typer.Option(help="Baskets kept aside to measure the result on.")] = 0,
+    holdout: Annotated[
+        int | None,
+        typer.Option(
+            min=0,
+            help="Held-out baskets: they measure the result, and compare it with later versions. With 0 "
+            "no training job can compare its model with this one.",
+            show_default="one in twenty",
+        ),
+    ] = None,
     seed: Annotated[int, typer.Option(help="The same seed gives the same split and the same kernel.")] = 0,
     threads: Annotated[
         int, typer.Option(help="CPU threads; one is fastest on a busy machine.")
@@ -124,9 +133,10 @@ def fit_command(
     data = read_baskets(baskets, rules)
     table = None if items is None else read_item_table(items, column_mapping(items_column, ITEM_COLUMNS))
     known = keep_listed(data.baskets, table) if only_listed_items else data.baskets
+    recipe = Recipe(options, rules, only_listed_items, tune, validation, bound_for(known, holdout))
     if validation is None:
         validation = validation_size(len(known), tuned=tune != "none")
-    parts = split(known, validation=validation, holdout=holdout, seed=seed)
+    parts = split_by_key(known, below=recipe.held_out_below, validation=validation, seed=seed)
     previous = active_model(model_store) if init == "previous" else None
     options = resolve_options(options, parts.train, previous)
 
@@ -149,7 +159,7 @@ def fit_command(
         )
 
     result = learned.result
-    publication = Publication(learned, parts, describe_items(known, table), fingerprint, rules)
+    publication = Publication(learned, parts, describe_items(known, table), fingerprint, recipe)
     with console.status("measuring, and publishing"):
         version = publish(model_store, publication, report=report and not result.interrupted)
     if activate and not result.interrupted:
