@@ -89,6 +89,28 @@ def test_json_logs(training: Run, planted_file: Path, tmp_path: Path) -> None:
     assert events[-1]["validation_log_likelihood"] == pytest.approx(events[2]["best"], abs=1e-3)
 
 
+def test_a_half_life_that_leaves_few_baskets_is_warned_of(training: Run, tmp_path: Path) -> None:
+    rows = [
+        f"{n},i{n % 7},2026-01-01T{n % 24:02}:00\n{n},i{n % 5},2026-01-{n % 28 + 1:02}" for n in range(1200)
+    ]
+    (tmp_path / "orders.csv").write_text("basket_id,item_id,timestamp\n" + "\n".join(rows) + "\n")
+    common = (
+        "fit",
+        "--baskets",
+        tmp_path / "orders.csv",
+        "--store",
+        tmp_path / "store",
+        *QUICK,
+        "--steps",
+        1,
+    )
+    short = training(*common, "--half-life-days", 1, "--tune", "none")
+    assert short.returncode == 0, short.stderr
+    assert "warning: with --half-life-days 1 the 1,200 baskets say no more than " in short.stderr
+    assert len(short.stderr.splitlines()) == 1
+    assert training(*common, "--half-life-days", 100, "--tune", "none").stderr == ""
+
+
 @pytest.mark.usefixtures("training")  # for its cache folder
 def test_ctrl_c_keeps_the_best_and_resume_goes_on(planted_file: Path, tmp_path: Path) -> None:
     store = ModelStore(tmp_path / "store")

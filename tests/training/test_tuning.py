@@ -61,6 +61,20 @@ def test_every_basket_counts_the_same_and_gives_every_item_in_turn(parts: Split,
     assert all(target not in cart for cart, target in zip(exam.carts, exam.targets, strict=True))
 
 
+def test_with_a_half_life_recent_baskets_decide(parts: Split, learned: Learned) -> None:
+    days = np.arange(len(parts.validation)) * np.timedelta64(1, "D")
+    dated = replace(parts.validation, timestamps=np.datetime64("2026-01-01", "us") + days)
+    kernel = learned.result.kernel
+    exam = Exam(kernel, dated, seed=0, half_life_days=0.2)
+    several = np.flatnonzero(dated.sizes > 1)
+    newest = Exam(kernel, dated.select(several[-1:]), seed=0)
+    assert exam.weights.sum() == pytest.approx(1, abs=0.1)
+    trial, alone = exam.trial(Knobs()), newest.trial(Knobs())
+    assert (trial.hit10, trial.ndcg10, trial.mpr) == pytest.approx(
+        (alone.hit10, alone.ndcg10, alone.mpr), abs=5
+    )
+
+
 def test_the_best_trial_is_chosen_and_beats_the_plain_kernel(parts: Split, learned: Learned) -> None:
     tuning = learned.tuning
     assert tuning is not None

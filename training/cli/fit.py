@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from model_store import ModelStore
+from training.baskets import Baskets
 from training.checkpoint import Checkpoint
 from training.cli.common import (
     DEFAULT_STORE,
@@ -31,6 +32,7 @@ from training.learning import learn
 from training.options import FitOptions, Init, KernelKind
 from training.publishing import Publication, publish
 from training.reading import read_baskets
+from training.recency import effective_size, recency_weights
 from training.recipe import Recipe
 from training.splitting import bound_for, split_by_key, validation_size
 from training.tuning import Tune
@@ -38,6 +40,7 @@ from training.warm_start import active_model
 
 _INTERRUPTED = 130  # what a shell expects after Ctrl-C
 _DEFAULTS = FitOptions()
+_ENOUGH_BASKETS = 1000  # of equal weight
 
 
 @clear_errors()
@@ -133,6 +136,7 @@ def fit_command(
     data = read_baskets(baskets, rules)
     table = None if items is None else read_item_table(items, column_mapping(items_column, ITEM_COLUMNS))
     known = keep_listed(data.baskets, table) if only_listed_items else data.baskets
+    _warn_of_short_half_life(known, half_life_days, json_logs=json_logs)
     recipe = Recipe(options, rules, only_listed_items, tune, validation, bound_for(known, holdout))
     if validation is None:
         validation = validation_size(len(known), tuned=tune != "none")
@@ -175,6 +179,20 @@ def fit_command(
             soft_wrap=True,
         )
         raise typer.Exit(_INTERRUPTED)
+
+
+def _warn_of_short_half_life(baskets: Baskets, half_life_days: float | None, *, json_logs: bool) -> None:
+    weights = recency_weights(baskets, half_life_days)
+    if weights is None or effective_size(weights) >= _ENOUGH_BASKETS:
+        return
+    text = (
+        f"with --half-life-days {half_life_days:g} the {len(baskets):,} baskets say no more than "
+        f"{effective_size(weights):,.0f} of equal weight would: choose a longer half-life"
+    )
+    if json_logs:
+        log_event("warning", text=text)
+    else:
+        console.print(f"[bold yellow]warning:[/] {text}", soft_wrap=True)
 
 
 def _summarise(publication: Publication, *, quiet: bool, json_logs: bool) -> None:
