@@ -13,6 +13,7 @@ import pytest
 from app_process import Service, Valkey, eventually
 from app_shop import publish
 from jobs_process import ADMIN, KEY, LONG, QUICK, Operator, Worker, write_baskets
+from redis import Redis
 
 from app.jobs import schemas
 from model_store import ModelStore
@@ -132,6 +133,8 @@ def test_a_job_is_done_step_by_step_and_a_second_one_is_compared(
     middle = len(events) // 2
     resumed = list(operator.follow(job_id, **{"Last-Event-ID": events[middle][0]}))
     assert resumed == events[middle + 1 :]
+    for beyond in (f"{int(events[-1][0].split('-')[0]) + 10**9}-0", "99999999999999999999-0"):
+        assert list(operator.follow(job_id, **{"Last-Event-ID": beyond})) == []  # it ends, as the job has
 
     assert jobs[0]["request"]["options"]["kernel"] is None  # nobody asked for one
     assert jobs[-1]["options_used"]["kernel"] == "scalable"
@@ -249,6 +252,36 @@ def test_a_job_outlives_its_workers_as_often_as_configured(
     assert failed["error"] == "The worker died in the middle of the job."
     assert left_behind(tmp_path) == []
     assert service.client.get("/healthz").status_code == 200
+
+
+def test_after_flushall_the_worker_is_healthy_again_and_does_jobs(
+    start: Callable[..., Service], valkey: Valkey, tmp_path: Path
+) -> None:
+    write_baskets(tmp_path / "data", baskets=300)
+    settings = {"REDIS_URL": valkey.url, "TRIPOD_ADMIN_KEY": KEY, "TRIPOD_DATA": str(tmp_path / "data")}
+    service = start(**settings)
+    operator = Operator(service)
+
+    def healthy() -> bool:
+        command = [sys.executable, "-m", "app", "worker", "--check"]
+        check = subprocess.run(
+            command, env=os.environ | settings, capture_output=True, text=True, check=False
+        )
+        assert (check.returncode, check.stderr) in ((0, ""), (2, "No worker is alive on this host.\n"))
+        return check.returncode == 0
+
+    assert not healthy()
+    with (
+        Worker(tmp_path / "store", tmp_path / "data", **settings) as worker,
+        Redis.from_url(valkey.url) as redis,
+    ):
+        eventually(healthy, "the worker is not healthy")
+        first = operator.finished(operator.start(options=QUICK)["job_id"])
+        assert first["state"] == "succeeded", worker.log_path.read_text()
+        redis.flushall()
+        eventually(healthy, "the worker is not healthy after FLUSHALL")
+        second = operator.finished(operator.start(activate="always")["job_id"])
+        assert second["state"] == "succeeded", worker.log_path.read_text()
 
 
 def test_with_redis_away_jobs_answer_so(

@@ -27,6 +27,18 @@ def test_check_shows_what_is_in_the_baskets(training: Run, planted_file: Path) -
     assert figures["dropped"]["duplicate_rows"] == 0
 
 
+def test_a_path_that_looks_like_markup_is_shown_as_it_is(training: Run, tmp_path: Path) -> None:
+    (tmp_path / "[").mkdir()
+    path = tmp_path / "[" / "x].txt"
+    path.write_text("a b\na c\n")
+    shown = training("check", path)
+    assert shown.returncode == 0, shown.stderr
+    assert "[/x].txt" in shown.stdout
+    missing = training("check", tmp_path / "[" / "y]")
+    assert missing.returncode == 2
+    assert "[/y]: there is no such file" in missing.stderr
+
+
 @pytest.mark.parametrize("command", [("check",), ("fit", "--baskets")])
 def test_bad_input_is_one_message_and_exit_code_2(
     training: Run, tmp_path: Path, command: tuple[str, ...]

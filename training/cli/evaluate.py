@@ -9,6 +9,7 @@ from typing import Annotated
 
 import typer
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
 from model_store import Knobs, ModelStore, StoredModel
@@ -98,7 +99,7 @@ def evaluate(
         wanted = {"seed": seed, "holdout": holdout, "validation": validation}
         questions, train = _split_questions(data, stored, wanted, protocol, notes)
     for note in notes:
-        console.print(f"[bold yellow]warning:[/] {note}", soft_wrap=True)
+        console.print(f"[bold yellow]warning:[/] {escape(note)}", soft_wrap=True)
 
     tripod = TripodModel.of(stored.kernel, stored.relevance, knobs)
     with console.status("reading") as status:
@@ -191,7 +192,7 @@ def _print(evaluation: Evaluation, version: str, knobs: Knobs) -> None:
     out.print(table)
     out.print("in percent, but AUC and log-likelihood; ± half the 95 % bootstrap interval; ties count half")
     for name, reason in evaluation.skipped.items():
-        out.print(f"{NAMES[name]} took no part: {reason}", soft_wrap=True)
+        out.print(f"{NAMES[name]} took no part: {reason}", soft_wrap=True, markup=False)
 
 
 def _cell(metrics: Metrics, column: str) -> str:
@@ -238,7 +239,7 @@ def _write_report(
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "report.html").write_bytes(pages.html)
     (folder / "report.json").write_bytes(pages.json)
-    console.print(f"report written to {folder / 'report.html'}", soft_wrap=True)
+    console.print(f"report written to {folder / 'report.html'}", soft_wrap=True, markup=False)
 
 
 def _curve(stored: StoredModel) -> list[CurvePoint]:

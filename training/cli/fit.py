@@ -177,6 +177,7 @@ def fit_command(
             f"interrupted: {version} holds the best so far and is not active. Continue with --resume, or "
             f"activate it with: python -m model_store --store {store} activate {version}",
             soft_wrap=True,
+            markup=False,
         )
         raise typer.Exit(_INTERRUPTED)
 
