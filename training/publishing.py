@@ -83,7 +83,7 @@ def publish(store: ModelStore, publication: Publication, *, report: bool = True)
             "best_step": result.best_step,
             "steps_done": result.steps_done,
             "seconds": round(result.seconds, 1),
-            "interrupted": result.interrupted,
+            "interrupted": learned.interrupted,
         },
         metrics=metrics,
         data_fingerprint=publication.data_fingerprint,

@@ -83,6 +83,7 @@ class Tuning:
 
     trials: list[Trial]
     queries: int
+    interrupted: bool = False  # there was more to try
 
     @property
     def best(self) -> Trial:
@@ -99,8 +100,12 @@ def tune(
     half_life_days: float | None = None,
     seed: int = 0,
     progress: Callable[[int, int], None] = lambda _done, _all: None,
+    should_stop: Callable[[], bool] = lambda: False,
 ) -> Tuning | None:
-    """Try priors learned from `train`, and knobs, on queries from `validation`; None if it has no query."""
+    """Try priors learned from `train`, and knobs, on queries from `validation`; None if it has no query.
+
+    `should_stop` is asked after every prior.
+    """
     exam = Exam(kernel, validation, seed, half_life_days)
     if not exam.carts:
         return None
@@ -122,10 +127,13 @@ def tune(
         if not kept or max(tried, key=_merit).merit > max(trials, key=_merit).merit:
             kept = {options: relevance}
         trials += tried
-    progress(in_all - 1, in_all)
-    trials += _refine(exam, max(trials, key=_merit), kept)
-    progress(in_all, in_all)
-    return Tuning(sorted(trials, key=_merit, reverse=True), len(exam.carts))
+        if stopped := should_stop():
+            break
+    else:
+        progress(in_all - 1, in_all)
+        trials += _refine(exam, max(trials, key=_merit), kept)
+        progress(in_all, in_all)
+    return Tuning(sorted(trials, key=_merit, reverse=True), len(exam.carts), stopped)
 
 
 def _merit(trial: Trial) -> float:

@@ -124,6 +124,44 @@ def test_a_half_life_that_leaves_few_baskets_is_warned_of(training: Run, tmp_pat
 
 
 @pytest.mark.usefixtures("training")  # for its cache folder
+def test_ctrl_c_while_tuning_keeps_the_best_and_resume_goes_on(planted_file: Path, tmp_path: Path) -> None:
+    store = ModelStore(tmp_path / "store")
+    command = [
+        sys.executable,
+        "-m",
+        "training",
+        "fit",
+        "--baskets",
+        str(planted_file),
+        "--store",
+        store.location,
+    ]
+    command += ["--rank", "6", "--skew-rank", "6", "--steps", "40", "--json-logs", "--no-report"]
+    process = subprocess.Popen(
+        [*command, "--tune", "thorough"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    assert process.stderr is not None
+    for line in process.stderr:
+        if json.loads(line)["event"] == "tuning":
+            break
+    os.kill(process.pid, signal.SIGINT)
+    output, errors = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert "--resume" in errors
+    assert "Traceback" not in errors
+    assert store.active() is None
+    manifest = store.open(output.strip()).manifest
+    assert manifest.hyperparameters["interrupted"] is True
+    assert manifest.hyperparameters["steps_done"] == 40
+    assert "tuning" in manifest.metrics
+
+    resumed = subprocess.run([*command, "--resume"], capture_output=True, text=True, timeout=120, check=False)
+    assert resumed.returncode == 0, resumed.stderr
+    assert json.loads(resumed.stderr.splitlines()[0])["event"] == "tuning"  # the fit is done already
+    assert store.active() == resumed.stdout.strip()
+
+
+@pytest.mark.usefixtures("training")  # for its cache folder
 def test_ctrl_c_keeps_the_best_and_resume_goes_on(planted_file: Path, tmp_path: Path) -> None:
     store = ModelStore(tmp_path / "store")
     command = ["fit", "--baskets", planted_file, "--store", tmp_path / "store", "--rank", 6, "--skew-rank", 6]

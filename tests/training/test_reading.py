@@ -249,3 +249,22 @@ def test_tables_are_keyed_by_the_basket_id(tmp_path: Path) -> None:
     assert one is not None
     assert two is not None
     assert one.tolist() == [two[2], two[0]]
+
+
+@pytest.mark.parametrize("depth", [990, 1010, 100_000])
+@pytest.mark.parametrize(
+    "line", ['{"basket_id": 1, "item_id": DEEP}', '{"basket_id": 1, "item_id": "a", "more": DEEP}', "DEEP"]
+)
+def test_json_that_is_nested_deeply_names_its_line(tmp_path: Path, depth: int, line: str) -> None:
+    deep = line.replace("DEEP", "[" * depth + "]" * depth)
+    (tmp_path / "baskets.jsonl").write_text(f'{{"basket_id": 1, "item_id": "b"}}\n{deep}\n')
+    try:
+        found = read_baskets(str(tmp_path / "baskets.jsonl")).baskets
+    except DataError as error:
+        assert "baskets.jsonl, line 2: " in str(error)
+    else:  # a column that nobody needs may hold what it likes, up to polars' own limit
+        assert found.catalogue == ("a", "b")
+        assert "more" in line
+    (tmp_path / "other.jsonl").write_text(f'{{"more": {"[" * depth + "]" * depth}}}\n')
+    with pytest.raises(DataError, match=r"other\.jsonl"):
+        read_baskets(str(tmp_path / "other.jsonl"))

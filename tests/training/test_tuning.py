@@ -18,7 +18,7 @@ from training.options import FitOptions
 from training.publishing import Publication, publish
 from training.recipe import Recipe
 from training.splitting import Split, split, validation_size
-from training.tuning import Exam, tune
+from training.tuning import Exam, Tune, tune
 
 FIT = FitOptions(rank=6, skew_rank=6, steps=40, batch_size=100, learning_rate=0.03)
 
@@ -110,6 +110,46 @@ def test_a_fit_that_was_stopped_is_not_tuned(parts: Split) -> None:
     stopped = learn(parts, FIT, effort="quick", should_stop=lambda: True)
     assert stopped.result.interrupted
     assert stopped.tuning is None
+
+
+@pytest.mark.parametrize("effort", ["quick", "thorough"])
+def test_tuning_that_was_stopped_keeps_what_it_has_found(
+    parts: Split, learned: Learned, effort: Tune
+) -> None:
+    tried: list[int] = []
+    found = learn(
+        parts,
+        FIT,
+        effort=effort,
+        tuning_callback=lambda done, _: tried.append(done),
+        should_stop=lambda: len(tried) == 3,
+    )
+    assert tried == [0, 1, 2]
+    assert found.interrupted
+    assert not found.result.interrupted
+    assert found.tuning is not None
+    assert found.tuning.interrupted
+    assert found.knobs == found.tuning.best.knobs
+    assert found.relevance is not None
+    assert learned.tuning is not None
+    assert not learned.interrupted
+    assert set(found.tuning.trials) < set(learned.tuning.trials)
+
+
+def test_a_search_that_was_stopped_keeps_the_better_of_what_it_has_found(parts: Split) -> None:
+    """The stop comes while the best kernel is tuned on the finer grid."""
+    phases: list[str] = []
+    found = learn(
+        parts,
+        replace(FIT, steps=10),
+        effort="thorough",
+        announce=phases.append,
+        should_stop=lambda: len(phases) > 14,
+    )
+    assert phases == [*["fitting", "tuning"] * 7, "tuning"]
+    assert found.interrupted
+    assert found.tuning is not None
+    assert found.tuning.best.merit >= max(kernel.best.merit for kernel in found.kernels)
 
 
 def test_validation_baskets_of_one_item_cannot_tune(parts: Split) -> None:

@@ -162,17 +162,16 @@ def fit_command(
             previous=previous,
         )
 
-    result = learned.result
     publication = Publication(learned, parts, describe_items(known, table), fingerprint, recipe)
     with console.status("measuring, and publishing"):
-        version = publish(model_store, publication, report=report and not result.interrupted)
-    if activate and not result.interrupted:
+        version = publish(model_store, publication, report=report and not learned.interrupted)
+    if activate and not learned.interrupted:
         model_store.activate(version)
-    if not result.interrupted:
+    if not learned.interrupted:
         checkpoint.discard()
     _summarise(publication, quiet=quiet, json_logs=json_logs)
     typer.echo(version)
-    if result.interrupted:
+    if learned.interrupted:
         console.print(
             f"interrupted: {version} holds the best so far and is not active. Continue with --resume, or "
             f"activate it with: python -m model_store --store {store} activate {version}",
