@@ -99,7 +99,8 @@ class Settings(BaseSettings):
         default=1.0,
         ge=0,
         le=100,
-        description="A new model may be this much worse in NDCG@10, in points of 100, and still go live.",
+        description="A new model may be this much worse in NDCG@10, in points of 100, than the active one "
+        "and the best of the five activated last, and still go live.",
     )
     keep_models: int = Field(
         default=10,

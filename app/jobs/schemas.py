@@ -96,7 +96,7 @@ class JobRequest(BaseModel):
         description="Learn from checked-out carts as well: those beside `TRIPOD_DATA`, with the newest.",
     )
     activate: Literal["auto", "never", "always"] = Field(
-        default="auto", description="`auto`: unless the new model is worse than the active one."
+        default="auto", description="`auto`: unless the new model is worse than those before it."
     )
     options: FitOptions = Field(default_factory=FitOptions)
 
