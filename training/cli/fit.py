@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -161,6 +162,10 @@ def fit_command(
             checkpoint=checkpoint,
             previous=previous,
         )
+        if (
+            should_stop()
+        ):  # also if it came too late to save any work: whoever stops it wants no new model live
+            learned = replace(learned, interrupted=True)
 
     publication = Publication(learned, parts, describe_items(known, table), fingerprint, recipe)
     with console.status("measuring, and publishing"):
