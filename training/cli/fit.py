@@ -162,9 +162,7 @@ def fit_command(
             checkpoint=checkpoint,
             previous=previous,
         )
-        if (
-            should_stop()
-        ):  # also if it came too late to save any work: whoever stops it wants no new model live
+        if should_stop():  # even too late to save any work: whoever stops it wants no new model live
             learned = replace(learned, interrupted=True)
 
     publication = Publication(learned, parts, describe_items(known, table), fingerprint, recipe)
