@@ -16,6 +16,7 @@ from typing import Annotated, NoReturn
 
 import typer
 import uvicorn
+from redis.exceptions import RedisError
 from uvicorn.supervisors import Multiprocess
 
 from app.jobs.commands import jobs
@@ -78,9 +79,13 @@ def serve(
 @cli.command()
 def worker(
     store: Annotated[str | None, typer.Option(help="The model store: a folder or a URL.")] = None,
+    check: Annotated[
+        bool,
+        typer.Option("--check", help="Only tell whether a worker is alive on this host, by exit code 0."),
+    ] = False,
 ) -> None:
     """Do training jobs until stopped. Without REDIS_URL it works for the service with the same store."""
-    from app.jobs.worker import run_worker  # noqa: PLC0415  the service has no use for it
+    from app.jobs.worker import is_alive_here, run_worker  # noqa: PLC0415  the service has no use for it
 
     _use_one_blas_thread()
     chosen = _settings_with(store=store)
@@ -88,7 +93,12 @@ def worker(
     try:
         if chosen.redis_url is None:
             os.environ["REDIS_URL"] = find_running(_valkey_folder(chosen.store))
-        run_worker(load_settings())
+        if check and not is_alive_here(load_settings()):
+            _stop("No worker is alive on this host.")
+        if not check:
+            run_worker(load_settings())
+    except RedisError as error:
+        _stop(f"Redis does not answer: {str(error).rstrip('.')}.")
     except (SettingsError, ValkeyError) as error:
         _stop(str(error))
     except KeyboardInterrupt:

@@ -100,10 +100,15 @@ class Settings(BaseSettings):
         default=1.0,
         ge=0,
         le=100,
-        description="A new model may be this much worse in NDCG@10, in points of 100, and still go live.",
+        description="A new model may be this much worse in NDCG@10, in points of 100, than the active one "
+        "and the best of the five activated last, and still go live.",
     )
     keep_models: int = Field(
-        default=10, ge=1, le=10_000, description="After a job, the newest so many versions stay in the store."
+        default=10,
+        ge=1,
+        le=10_000,
+        description="After a job, the newest so many versions stay in the store, and in any case the active "
+        "one and the one that was active before it.",
     )
     retrain_cron: str | None = Field(
         default=None, description="When to retrain: a cron expression in UTC, such as `0 4 * * *`."

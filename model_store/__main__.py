@@ -95,7 +95,7 @@ def prune(
     keep: Annotated[int, typer.Option(min=0, help="How many of the newest versions stay.")],
     store: Store = None,
 ) -> None:
-    """Remove all but the newest versions and the active one, and leftovers of killed publishers."""
+    """Remove old versions and unfinished ones; the active one and the one before it always stay."""
     removed = _store(context, store).prune(keep)
     typer.echo(f"{len(removed)} deleted{': ' if removed else ''}{', '.join(removed)}.")
 

@@ -16,7 +16,7 @@ from fsspec import AbstractFileSystem
 
 from model_store.artifact import check_sum
 from model_store.manifest import MANIFEST, Manifest, is_version
-from model_store.storage import ACTIVE, LocalFolder
+from model_store.storage import LocalFolder
 
 _ABANDONED = timedelta(days=1)  # no upload takes that long
 
@@ -83,9 +83,9 @@ class RemoteFolder:
                 self.remove(version)
             raise
 
-    def point(self, version: str) -> None:
+    def replace(self, name: str, text: str) -> None:
         """See Storage."""
-        self.fs.pipe_file(self._path(ACTIVE), f"{version}\n".encode())
+        self.fs.pipe_file(self._path(name), text.encode())  # an object appears whole or not at all
 
     def remove(self, version: str) -> None:
         """See Storage."""

@@ -12,7 +12,8 @@ from typing import BinaryIO, Protocol
 
 from model_store.manifest import Manifest, is_version
 
-ACTIVE = "ACTIVE"
+ACTIVE = "ACTIVE"  # one line: the active version
+HISTORY = "HISTORY"  # the versions that were active before it, newest first, one a line
 _SCRATCH = ".unfinished-"
 
 
@@ -44,8 +45,8 @@ class Storage(Protocol):
     def commit(self, scratch: Path, version: str) -> None:
         """Make the written version visible, all of it or nothing."""
 
-    def point(self, version: str) -> None:
-        """Replace the pointer to the active version."""
+    def replace(self, name: str, text: str) -> None:
+        """Replace a small file beside the versions, all of it or nothing."""
 
     def remove(self, version: str) -> None:
         """Make a version invisible, then remove its files."""
@@ -106,12 +107,12 @@ class LocalFolder:
         scratch.rename(self.root / version)
         _fsync(self.root)
 
-    def point(self, version: str) -> None:
+    def replace(self, name: str, text: str) -> None:
         """See Storage."""
-        temporary = self.root / f"{_SCRATCH}{ACTIVE}"  # only one writer at a time: we hold the lock
-        temporary.write_text(f"{version}\n")
+        temporary = self.root / f"{_SCRATCH}{name}"  # only one writer at a time: we hold the lock
+        temporary.write_text(text)
         _fsync(temporary)
-        temporary.replace(self.root / ACTIVE)
+        temporary.replace(self.root / name)
         _fsync(self.root)
 
     def remove(self, version: str) -> None:
@@ -123,7 +124,7 @@ class LocalFolder:
     def sweep(self) -> None:
         """See Storage."""
         for path in self.root.glob(f"{_SCRATCH}*"):
-            if path.is_file():  # a pointer that was never put in place
+            if path.is_file():  # it was never put in place
                 path.unlink()
             elif not _is_held(path):
                 shutil.rmtree(path, ignore_errors=True)

@@ -28,7 +28,9 @@ from model_store.errors import (
 )
 from model_store.manifest import MANIFEST, Manifest, check_version, is_version, new_version, parse_manifest
 from model_store.remote import RemoteFolder
-from model_store.storage import ACTIVE, LocalFolder, Storage
+from model_store.storage import ACTIVE, HISTORY, LocalFolder, Storage
+
+_REMEMBERED = 20  # activations
 
 
 @dataclass(frozen=True)
@@ -105,12 +107,9 @@ class ModelStore:
 
     def active(self) -> str | None:
         """The name of the active version, None before the first activation."""
-        with self._translated(f"{ACTIVE} could not be read"):
-            try:
-                with self._storage.open(ACTIVE) as file:
-                    text = file.read().decode(errors="replace")
-            except FileNotFoundError:
-                return None
+        text = self._text(ACTIVE)
+        if text is None:
+            return None
         version = text.removesuffix("\n")
         if not is_version(version):
             raise DamagedModelError(
@@ -118,12 +117,30 @@ class ModelStore:
             )
         return version
 
+    def history(self) -> list[str]:
+        """The versions that were activated last, newest first; some may have been deleted since.
+
+        The active one comes first whatever the file says: release 0.1 activates without writing it.
+        """
+        active = self.active()
+        return self._history([] if active is None else [active])
+
+    def _history(self, newest: list[str]) -> list[str]:
+        lines = (self._text(HISTORY) or "").splitlines()
+        return list(dict.fromkeys([*newest, *filter(is_version, lines)]))[:_REMEMBERED]
+
     def activate(self, version: str) -> None:
         """Make a version the active one, after verifying it; on any error the old one stays active."""
         self._require(version)
         with self._translated(f"model {version} could not be activated"), self._storage.exclusive():
             self.verify(version)
-            self._storage.point(version)
+            try:
+                history = self.history()
+            except DamagedModelError:  # of the pointer, which is replaced now
+                history = self._history([])
+            # The history first: it then holds only what really was active, whenever a crash comes.
+            self._storage.replace(HISTORY, "".join(f"{name}\n" for name in history))
+            self._storage.replace(ACTIVE, f"{version}\n")
 
     def versions(self) -> list[VersionInfo]:
         """All sound versions, newest first. What is left out, and why, is in `broken`."""
@@ -145,13 +162,16 @@ class ModelStore:
             self._storage.remove(version)
 
     def prune(self, keep: int) -> list[str]:
-        """Remove all but the newest `keep` versions and the active one, and what dead publishers left."""
+        """Remove old versions, and what dead publishers left; returns the names of the removed versions.
+
+        The newest `keep` versions stay, the active one, and the one that was active before it.
+        """
         if keep < 0:
             raise BadRequestError(f"cannot keep {keep} versions: keep 0 or more")
         with self._translated("the store could not be pruned"), self._storage.exclusive():
-            active = self.active()
             names = sorted(self._storage.versions(), reverse=True)
-            removed = [name for name in names[keep:] if name != active]
+            way_back = [name for name in self.history() if name in names][:2]
+            removed = [name for name in names[keep:] if name not in way_back]
             for name in removed:
                 self._storage.remove(name)
             self._storage.sweep()
@@ -198,6 +218,15 @@ class ModelStore:
             except ModelStoreError as error:
                 broken[name] = error
         return sound, broken
+
+    def _text(self, name: str) -> str | None:
+        """A small file beside the versions, None if there is none."""
+        with self._translated(f"{name} could not be read"):
+            try:
+                with self._storage.open(name) as file:
+                    return file.read().decode(errors="replace")
+            except FileNotFoundError:
+                return None
 
     def _require(self, version: str) -> None:
         with self._translated(f"model {version} could not be read"):

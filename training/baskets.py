@@ -21,7 +21,7 @@ class Baskets:
     items: ItemRows  # (total,)
     offsets: NDArray[np.int64]  # (n + 1,)
     timestamps: NDArray[np.datetime64] | None = None  # (n,)
-    keys: NDArray[np.uint32] | None = None  # (n,): a number made of each basket's id, whatever else is there
+    keys: NDArray[np.float64] | None = None  # (n,): a hash in [0, 1) of each basket's id, see `reading`
 
     def __len__(self) -> int:
         return len(self.offsets) - 1

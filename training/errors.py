@@ -1,9 +1,10 @@
 """What can go wrong in a training job.
 
 TrainingError
-├── DataError      the input is at fault: says which file, which line, and what to do
-├── OptionError    an option has a value that cannot work
-└── DivergedError  the learning left the valid kernels
+├── DataError          the input is at fault: says which file, which line, and what to do
+├── OptionError        an option has a value that cannot work
+├── DivergedError      the learning left the valid kernels
+└── IncomparableError  two versions cannot be asked the same questions
 """
 
 
@@ -28,3 +29,7 @@ class DivergedError(TrainingError):
 
     def __init__(self, what: str) -> None:
         super().__init__(f"{what} is not positive any more: lower --learning-rate, or learn with --diagonal")
+
+
+class IncomparableError(TrainingError):
+    """Two versions cannot be asked the same questions."""

@@ -66,8 +66,8 @@ def fit(
     """Learn a kernel from `train`; keep the one with the best log-likelihood of `validation`.
 
     `should_stop` is asked before every step; a stopped fit still returns the best so far. With a checkpoint
-    the state is saved now and then and when stopped, and a saved state is continued, to the same kernel as if
-    there had been no interruption. `previous` is where --init previous starts.
+    the state is saved now and then, when stopped and at the end, and a saved state is continued, to the same
+    kernel as if there had been no interruption. `previous` is where --init previous starts.
     """
     torch.set_num_threads(options.threads)
     options = resolve_options(options, train, previous)
@@ -85,12 +85,13 @@ def fit(
                 callback(Progress(state.step, options.steps, state.curve[-1][1], state.best, left))
         if state.step == options.steps or state.is_exhausted():
             break
-        stopped = should_stop()
-        if checkpoint is not None and (stopped or checkpoint.is_due()):
-            state.save(checkpoint)
-        if stopped:
+        if stopped := should_stop():
             break
+        if checkpoint is not None and checkpoint.is_due():
+            state.save(checkpoint)
         state.advance()
+    if checkpoint is not None:  # also of a finished fit: the tuning after it may be interrupted
+        state.save(checkpoint)
     return FitResult(
         kernel=state.best_kernel(),
         options=options,

@@ -1,31 +1,41 @@
-"""The gate: a new model goes live unless it is, beyond reasonable doubt, worse than the active one."""
+"""The gate: a new model goes live unless it is, beyond reasonable doubt, worse than what was live before.
+
+It is compared with the active version and with the best of those that were active lately. Without the latter,
+many retrains that each lose a little less than is tolerated would add up to a bad model.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from model_store import StoredModel
 from training.baskets import Baskets
+from training.errors import IncomparableError
 from training.evaluation.metrics import Resampling, Vector, interval, mean_with_replicates, rank_metrics
 from training.evaluation.queries import Protocol, Queries, hold_one_out, translate_queries
 from training.evaluation.ranks import rank_targets
 from training.evaluation.tripod import TripodModel
+from training.splitting import held_out_below
 
 METRIC = "ndcg@10"
 CONFIDENCE = 0.9  # the share of resamples that must agree before a candidate is turned away
+LOOKED_BACK = 10  # so many of the versions activated last, the active one among them
 _MOST_QUERIES = 2000
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """Both models' figures on the same queries, in percent, and what follows from them."""
+    """The models' figures on the same queries, in percent, and what follows from them."""
 
     metric: str
     candidate: float
     active: float
-    difference: float
+    rival: str  # the version that decided: the active one, or an earlier one that is better
+    rival_figure: float
+    difference: float  # of the candidate and the rival
     interval: tuple[float, float]  # of the difference, 95 % by a paired bootstrap
     tolerance: float
     queries: int
@@ -33,36 +43,70 @@ class Verdict:
 
 
 def compare(
-    candidate: StoredModel, active: StoredModel, aside: Baskets, *, tolerance: float, seed: int = 0
-) -> Verdict | None:
-    """Ask both for the held-out item of the newest baskets kept aside; None if there is nothing to ask.
+    candidate: StoredModel,
+    active: StoredModel,
+    earlier: Sequence[StoredModel],
+    held_out: Baskets,
+    *,
+    tolerance: float,
+    seed: int = 0,
+) -> Verdict:
+    """Ask all for the held-out item of the newest baskets that none of them has learned from.
 
     A target that a model does not know counts as its worst answer. The candidate is turned away if in nine of
-    ten resamples of the queries it falls behind by more than the tolerance.
+    ten resamples of the queries it falls behind by more than the tolerance. Of the earlier versions those
+    take part that held out as much as the candidate and the active one did.
     """
-    queries = hold_one_out(_newest(aside), Protocol.PAPER, np.random.default_rng(seed))
-    if len(queries) == 0:
-        return None
-    new, old = (_marks(model, queries, aside.catalogue) for model in (candidate, active))
-    difference, replicates = mean_with_replicates(new - old, Resampling.of(len(queries), seed))
-    return Verdict(
-        metric=METRIC,
-        candidate=float(new.mean()),
-        active=float(old.mean()),
-        difference=difference,
-        interval=interval(replicates),
-        tolerance=tolerance,
-        queries=len(queries),
-        accepted=bool(np.mean(replicates < -tolerance) < CONFIDENCE),
-    )
+    bound = min(_bound(candidate), _bound(active))
+    assert held_out.keys is not None
+    asked = held_out.select(np.flatnonzero((held_out.keys < bound) & (held_out.sizes >= 2)))
+    if len(asked) == 0:
+        raise IncomparableError(
+            f"no held-out basket has two items to compare it with the active version {active.version} on; "
+            "activate it by hand if you trust it"
+        )
+    queries = hold_one_out(_newest(asked), Protocol.PAPER, np.random.default_rng(seed))
+    rivals = [active, *(model for model in earlier if (held_out_below(model.manifest) or 0) >= bound)]
+    marks = [_marks(model, queries, asked.catalogue) for model in rivals]
+    best = max(range(len(rivals)), key=lambda number: float(marks[number].mean()))  # the active one if equal
+    new = _marks(candidate, queries, asked.catalogue)
+
+    def verdict(number: int) -> Verdict:
+        difference, replicates = mean_with_replicates(new - marks[number], Resampling.of(len(queries), seed))
+        return Verdict(
+            metric=METRIC,
+            candidate=float(new.mean()),
+            active=float(marks[0].mean()),
+            rival=rivals[number].version,
+            rival_figure=float(marks[number].mean()),
+            difference=difference,
+            interval=interval(replicates),
+            tolerance=tolerance,
+            queries=len(queries),
+            accepted=bool(np.mean(replicates < -tolerance) < CONFIDENCE),
+        )
+
+    against_active = verdict(0)
+    return against_active if best == 0 or not against_active.accepted else verdict(best)
 
 
-def _newest(aside: Baskets) -> Baskets:
+def _bound(model: StoredModel) -> float:
+    bound = held_out_below(model.manifest)
+    if bound is None:
+        raise IncomparableError(
+            f"it cannot be compared, because version {model.version} does not say which baskets it held out "
+            "(release 0.1 made it, or it was fitted with --holdout 0); look at the report of the new one and "
+            "activate it by hand this once, later training jobs compare by themselves"
+        )
+    return bound
+
+
+def _newest(baskets: Baskets) -> Baskets:
     """Without times the last ones: the purchase log is read after the shop's own baskets."""
-    useful = np.flatnonzero(aside.sizes >= 2)
-    if aside.timestamps is not None:
-        useful = useful[np.argsort(aside.timestamps[useful], kind="stable")]
-    return aside.select(useful[-_MOST_QUERIES:])
+    order = np.arange(len(baskets))
+    if baskets.timestamps is not None:
+        order = np.argsort(baskets.timestamps, kind="stable")
+    return baskets.select(order[-_MOST_QUERIES:])
 
 
 def _marks(stored: StoredModel, queries: Queries, catalogue: tuple[str, ...]) -> Vector:

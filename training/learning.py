@@ -44,6 +44,7 @@ class Learned:
     relevance: Relevance | None = None
     tuning: Tuning | None = None
     kernels: tuple[KernelTrial, ...] = ()
+    interrupted: bool = False  # it was told to stop before all was done
 
 
 def learn(
@@ -61,7 +62,8 @@ def learn(
     """Fit, then tune on queries from the validation baskets.
 
     `thorough` changes the fit's options one at a time as well, keeps what predicts held-out items better, and
-    tunes that on a finer grid. A fit that was stopped is not tuned. `announce` hears the phase.
+    tunes that on a finer grid. A fit that was stopped is not tuned; a search that was stopped gives the best
+    so far. `announce` hears the phase.
     """
 
     def fitted(chosen: FitOptions) -> Learned:
@@ -78,25 +80,47 @@ def learn(
             previous=previous,
         )
         if effort == "none" or result.interrupted:
-            return Learned(result)
+            return Learned(result, interrupted=result.interrupted)
+        return tuned(Learned(result), "quick")
+
+    def tuned(learned: Learned, effort: Effort) -> Learned:
         announce("tuning")
-        return Learned(result, tuning=_tune(result, parts, "quick", tuning_callback))
+        options = learned.result.options
+        tuning = tune(
+            learned.result.kernel,
+            parts.train,
+            parts.validation,
+            effort=effort,
+            half_life_days=options.half_life_days,
+            seed=options.seed,
+            progress=tuning_callback,
+            should_stop=should_stop,
+        )
+        if tuning is None or not tuning.interrupted:
+            return replace(learned, tuning=tuning)
+        before = learned.tuning
+        if before is not None and before.best.merit > tuning.best.merit:  # a finer grid may begin worse
+            tuning = before
+        return replace(learned, tuning=tuning, interrupted=True)
 
     best = fitted(options)
     if best.tuning is None:
         return best
+    interrupted = best.interrupted
     asked, kernels = best.result.options, [_kernel_trial({}, best)]
     for change in _changes(asked) if effort == "thorough" and previous is None else []:
-        candidate = fitted(replace(asked, **change))
-        if candidate.tuning is None:  # it was told to stop
+        if interrupted:
             break
-        kernels.append(_kernel_trial(change, candidate))
-        if candidate.tuning.best.merit > best.tuning.best.merit:
-            best = candidate
-    if effort == "thorough" and not should_stop():
-        announce("tuning")
-        best = replace(best, tuning=_tune(best.result, parts, "thorough", tuning_callback))
-    return _with_prior(best, parts, kernels if len(kernels) > 1 else [])
+        candidate = fitted(replace(asked, **change))
+        interrupted = candidate.interrupted
+        if candidate.tuning is not None:
+            kernels.append(_kernel_trial(change, candidate))
+            if candidate.tuning.best.merit > best.tuning.best.merit:
+                best = candidate
+    if effort == "thorough" and not interrupted:
+        best = tuned(best, "thorough")
+        interrupted = best.interrupted
+    return replace(_with_prior(best, parts, kernels if len(kernels) > 1 else []), interrupted=interrupted)
 
 
 def _changes(options: FitOptions) -> list[dict[str, Any]]:
@@ -112,20 +136,6 @@ def _changes(options: FitOptions) -> list[dict[str, Any]]:
         other: KernelKind = "ndpp2019" if options.kernel == "scalable" else "scalable"
         changes += [{"skew_rank": max(2, options.skew_rank // 4 * 2)}, {"kernel": other}]
     return changes
-
-
-def _tune(
-    result: FitResult, parts: Split, effort: Effort, progress: Callable[[int, int], None]
-) -> Tuning | None:
-    return tune(
-        result.kernel,
-        parts.train,
-        parts.validation,
-        effort=effort,
-        half_life_days=result.options.half_life_days,
-        seed=result.options.seed,
-        progress=progress,
-    )
 
 
 def _kernel_trial(change: dict[str, Any], learned: Learned) -> KernelTrial:

@@ -18,7 +18,7 @@ from scipy.linalg import lapack
 from ndpp import Relevance
 from training.baselines.base import incidence
 from training.baskets import Baskets
-from training.state import recency_weights
+from training.recency import recency_weights
 
 DENSE_ITEMS = 20_000  # the regression's catalogue at most: one dense matrix of 1.5 GiB in float32
 _DOUBLE_ITEMS = 8_000  # up to here the same memory affords float64

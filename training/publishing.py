@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 from pydantic import JsonValue
 
@@ -15,7 +15,7 @@ from training.evaluation.sets import log_likelihoods
 from training.evaluation.tripod import TripodModel
 from training.fitting import FitResult
 from training.learning import Learned, prior
-from training.reading import ReadingRules
+from training.recipe import Recipe
 from training.splitting import Split
 
 REPORT_TITLE = "How good are the suggestions?"
@@ -29,8 +29,7 @@ class Publication:
     parts: Split
     items: Items
     data_fingerprint: str
-    rules: ReadingRules
-    split: Literal["random", "by_key"] = "random"
+    recipe: Recipe
 
     @property
     def result(self) -> FitResult:
@@ -74,17 +73,17 @@ def publish(store: ModelStore, publication: Publication, *, report: bool = True)
         relevance=learned.relevance,
         knobs=learned.knobs,
         hyperparameters={
+            **publication.recipe.as_dict(),
             **result.options.as_dict(),
-            "split": publication.split,
-            "max_basket_size": publication.rules.max_basket_size,
-            "min_item_count": publication.rules.min_item_count,
+            "left_to_data": publication.recipe.left_to_data(),
+            "split": "by_key",
             "validation": len(parts.validation),
             "holdout": len(parts.test),
             "train_baskets": len(parts.train),
             "best_step": result.best_step,
             "steps_done": result.steps_done,
             "seconds": round(result.seconds, 1),
-            "interrupted": result.interrupted,
+            "interrupted": learned.interrupted,
         },
         metrics=metrics,
         data_fingerprint=publication.data_fingerprint,

@@ -1,9 +1,12 @@
 """The purchase log of the service, drained into Parquet files beside the shop's own baskets, exactly once.
 
-The log is a Redis stream. A file is named by the ids of its first and last entry and appears whole, by
-renaming: that is the moment of commitment. Draining begins after the last id that any file names, so a crash
-before the renaming loses nothing and one after it repeats nothing; trimming the stream is only tidying up.
-Should two drains ever overlap, their files hold the same basket ids, which reading counts once.
+The log is a Redis stream. A file appears whole, by renaming: that is the moment of commitment. Entries leave
+the stream only after that, and every drain begins with the oldest entry and passes over what is in a file
+already: a crash before the renaming loses nothing and one after it repeats nothing.
+
+Entry ids are times, so two Redis servers may give the same ones, and one whose clock went back may give
+smaller ones than before. Each server therefore has an origin, a random name that it keeps: it is part of the
+files' names and of the basket ids, and what one server has drained says nothing about another's entries.
 """
 
 from __future__ import annotations
@@ -12,6 +15,9 @@ import io
 import json
 import os
 import re
+import secrets
+from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -22,9 +28,23 @@ from redis import Redis
 
 ENTRIES_AT_ONCE = 20_000  # in one file
 FOLDER = "purchases"
-_FILE = re.compile(r"purchases_(\d+-\d+)_(\d+-\d+)\.parquet")
+ORIGIN = "tripod:origin"  # the key that holds a server's origin
+_FILE = re.compile(r"purchases_(?:([0-9a-f]+)_)?(\d+-\d+)_(\d+-\d+)\.parquet")  # release 0.1: no origin
 
-Entries = list[tuple[bytes, dict[bytes, bytes]]]
+Id = tuple[int, int]
+
+
+@dataclass(frozen=True)
+class _Purchase:
+    """An entry of the stream."""
+
+    entry: str
+    lines: list[tuple[str, int]]  # item and quantity
+
+    @classmethod
+    def of(cls, entry_id: bytes, fields: dict[bytes, bytes]) -> _Purchase:
+        lines = [(str(item), int(quantity)) for item, quantity in json.loads(fields[b"lines"])]
+        return cls(entry_id.decode(), lines)
 
 
 def purchases_folder(data: str) -> str:
@@ -35,32 +55,48 @@ def purchases_folder(data: str) -> str:
 
 
 def drain(client: Redis, stream: str, folder: str) -> int:
-    """Move all entries of the stream into files of the folder; returns how many baskets that were."""
+    """Move all entries of the stream into files of the folder; returns how many baskets were new to it."""
+    client.set(ORIGIN, secrets.token_hex(6), nx=True)
+    kept: Any = client.get(ORIGIN)
+    origin = kept.decode()
     files = _Files(folder)
-    last = files.last_id()
     moved = 0
     while True:
-        if last is not None:
-            client.xtrim(stream, minid=_successor(last), approximate=False)
-        entries: Any = client.xrange(stream, min="-" if last is None else f"({last}", count=ENTRIES_AT_ONCE)
+        entries: Any = client.xrange(stream, count=ENTRIES_AT_ONCE)
         if not entries:
             return moved
-        first, last = entries[0][0].decode(), entries[-1][0].decode()
-        files.write(f"purchases_{first}_{last}.parquet", _as_parquet(entries))
-        moved += len(entries)
+        purchases = [_Purchase.of(*entry) for entry in entries]
+        known = files.baskets(origin, _order(purchases[0].entry), _order(purchases[-1].entry))
+        new = [purchase for purchase in purchases if not _is_known(purchase, origin, known)]
+        if new:
+            name = f"purchases_{origin}_{new[0].entry}_{new[-1].entry}.parquet"
+            files.write(name, _as_parquet(new, origin))
+        moved += len(new)
+        client.xdel(stream, *(entry_id for entry_id, _ in entries))
         if len(entries) < ENTRIES_AT_ONCE:  # what comes in meanwhile is for the next time
-            client.xtrim(stream, minid=_successor(last), approximate=False)
             return moved
 
 
-def _as_parquet(entries: Entries) -> bytes:
-    """Rows of a basket table; the prefix keeps these basket ids apart from the shop's own."""
+def _basket_id(purchase: _Purchase, origin: str) -> str:
+    """The prefix keeps these ids apart from the shop's own."""
+    return f"purchase:{origin}:{purchase.entry}"
+
+
+def _is_known(purchase: _Purchase, origin: str, known: dict[str, set[str]]) -> bool:
+    """Whether it is in a file; of release 0.1 only with the same items, for nobody knows whose file it is."""
+    items = {item for item, _ in purchase.lines}
+    return _basket_id(purchase, origin) in known or known.get(f"purchase:{purchase.entry}") == items
+
+
+def _as_parquet(purchases: list[_Purchase], origin: str) -> bytes:
+    """Rows of a basket table."""
     rows = [
-        (f"purchase:{entry_id.decode()}", str(item_id), int(quantity), int(entry_id.split(b"-")[0]))
-        for entry_id, fields in entries
-        for item_id, quantity in json.loads(fields[b"lines"])
+        (_basket_id(purchase, origin), item, quantity, _order(purchase.entry)[0])
+        for purchase in purchases
+        for item, quantity in purchase.lines
     ]
-    frame = pl.DataFrame(rows, schema=["basket_id", "item_id", "quantity", "timestamp"], orient="row")
+    schema = {"basket_id": pl.String, "item_id": pl.String, "quantity": pl.Int64, "timestamp": pl.Int64}
+    frame = pl.DataFrame(rows, schema=schema, orient="row")
     frame = frame.with_columns(pl.from_epoch("timestamp", time_unit="ms"))
     buffer = io.BytesIO()
     frame.write_parquet(buffer)
@@ -73,11 +109,26 @@ class _Files:
     def __init__(self, folder: str) -> None:
         self.filesystem, self.path = fsspec.core.url_to_fs(folder, use_listings_cache=False)
 
-    def last_id(self) -> str | None:
-        """The greatest id that any file ends with."""
+    def baskets(self, origin: str, first: Id, last: Id) -> dict[str, set[str]]:
+        """Baskets and their items in all files that may hold entries of this origin from first to last."""
+        found: dict[str, set[str]] = {}
+        for path in self._files(origin, first, last):
+            table = pl.read_parquet(io.BytesIO(self.filesystem.cat_file(path)))
+            for basket, items in table.group_by("basket_id").agg("item_id").iter_rows():
+                found[basket] = set(items)
+        return found
+
+    def _files(self, origin: str, first: Id, last: Id) -> Iterator[str]:
         names = self.filesystem.ls(self.path, detail=False) if self.filesystem.exists(self.path) else []
-        found = (_FILE.fullmatch(name.rsplit("/", 1)[-1]) for name in names)
-        return max((match[2] for match in found if match), key=_order, default=None)
+        for path in names:
+            match = _FILE.fullmatch(path.rsplit("/", 1)[-1])
+            if (
+                match
+                and match[1] in (None, origin)
+                and _order(match[2]) <= last
+                and first <= _order(match[3])
+            ):
+                yield path
 
     def write(self, name: str, content: bytes) -> None:
         """Make a file appear whole and stay, whatever happens to this process or machine."""
@@ -97,11 +148,6 @@ class _Files:
         os.close(descriptor)
 
 
-def _order(entry_id: str) -> tuple[int, int]:
+def _order(entry_id: str) -> Id:
     milliseconds, number = entry_id.split("-")
     return int(milliseconds), int(number)
-
-
-def _successor(entry_id: str) -> str:
-    milliseconds, number = _order(entry_id)
-    return f"{milliseconds}-{number + 1}"

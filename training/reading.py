@@ -1,11 +1,14 @@
-"""Reading baskets: any source, the paper's rules for what counts, and an account of what was dropped."""
+"""Reading baskets: any source, the paper's rules for what counts, and an account of what was dropped.
+
+Every basket gets a key that it keeps from one reading to the next, whatever is added to the data and in
+whatever order: a hash of its id in a table, or of its contents where a file has one basket a line.
+"""
 
 from __future__ import annotations
 
-import zlib
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
-from pathlib import PurePosixPath
+from hashlib import blake2b
 
 import numpy as np
 import polars as pl
@@ -63,7 +66,7 @@ def read_baskets(
     frames = [_pairs(source, rules.columns) for source in read_sources(location, rules.format)]
     if purchases is not None:
         frames += [_pairs(source, {}) for source in read_sources(purchases)]
-    pairs = pl.concat(frames, how="diagonal")
+    pairs = _with_ids(pl.concat(frames, how="diagonal"))
     if pairs.is_empty():
         raise DataError("there is not a single basket with an item in it", location)
     data = _apply_rules(pairs, rules)
@@ -73,12 +76,14 @@ def read_baskets(
 
 
 def _pairs(source: Source, columns: Mapping[str, str]) -> pl.DataFrame:
-    """The rows of one source: basket (unique across sources of baskets a line), item, timestamp, quantity."""
+    """The rows of one source: basket, item, timestamp, quantity; `first` for baskets a line, see below."""
     if source.format == "lines":
         frame = read_basket_lines(source)
-        # Line numbers repeat from file to file; basket ids of tables are the user's own and do not.
-        file = pl.lit(PurePosixPath(source.name).name)
-        return frame.select(pl.format("{}:{}", file, "basket_id").alias("basket"), item="item_id")
+        contents = frame["items"].list.unique().list.sort().list.join(" ")
+        digests = pl.Series([_digest(text).hex() for text in contents], dtype=pl.String)
+        rows = frame.with_columns(basket=digests).explode("items")
+        first = pl.col(LINE) != pl.col(LINE).shift(1)
+        return rows.select("basket", item="items", first=first.fill_null(True))
     frame = read_table(source, ("basket_id", "item_id"), ("timestamp", "quantity"), columns)
     _refuse_missing(frame, source)
     chosen = [pl.col("basket_id").alias("basket"), pl.col("item_id").alias("item")]
@@ -87,6 +92,20 @@ def _pairs(source: Source, columns: Mapping[str, str]) -> pl.DataFrame:
     if "timestamp" in frame.columns:
         chosen.append(_times(frame, source).alias("timestamp"))
     return frame.select(chosen)
+
+
+def _with_ids(pairs: pl.DataFrame) -> pl.DataFrame:
+    """Number equal baskets of line files: contents and number together make their id.
+
+    Without the number they would be one basket; with line numbers instead, any re-export would rename them.
+    """
+    if "first" not in pairs.columns:
+        return pairs
+    number = pl.col("first").cum_sum().over("basket")  # a basket's rows stand together, the first one marked
+    lines = pl.col("first").is_not_null()
+    return pairs.with_columns(
+        pl.when(lines).then(pl.format("{}:{}", "basket", number)).otherwise("basket").alias("basket")
+    )
 
 
 def _refuse_missing(frame: pl.DataFrame, source: Source) -> None:
@@ -189,9 +208,14 @@ def _sorted_unique(
     return keys // codes, keys % codes
 
 
-def _keys(ids: pl.Series) -> NDArray[np.uint32]:
-    """A number that a basket keeps from one reading to the next, whatever is added to the data."""
-    return np.fromiter((zlib.crc32(text.encode()) for text in ids), dtype=np.uint32, count=len(ids))
+def _digest(text: str) -> bytes:
+    return blake2b(text.encode(), digest_size=8).digest()
+
+
+def _keys(ids: pl.Series) -> NDArray[np.float64]:
+    """The first 53 bits of each id's hash as a fraction: as many as a float holds exactly."""
+    hashes = np.frombuffer(b"".join(_digest(text) for text in ids), dtype=">u8")
+    return (hashes >> np.uint64(11)).astype(np.float64) * 2.0**-53
 
 
 def _timestamps(pairs: pl.DataFrame, number: NDArray[np.int64]) -> NDArray[np.datetime64] | None:

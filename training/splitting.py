@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
+from model_store import Manifest
 from training.baskets import Baskets
 from training.errors import OptionError
 
@@ -46,17 +48,46 @@ def split(baskets: Baskets, *, validation: int | None = None, holdout: int = 0, 
     )
 
 
-_KEPT_ASIDE = 20  # one basket in this many
+HELD_OUT_SHARE = 0.05  # one basket in twenty, unless someone says otherwise
 
 
-def split_by_key(baskets: Baskets, *, validation: int | None = None, seed: int = 0) -> Split:
-    """A split whose test part, a twentieth, is chosen by the baskets' own keys.
+def split_by_key(
+    baskets: Baskets, *, below: float = HELD_OUT_SHARE, validation: int | None = None, seed: int = 0
+) -> Split:
+    """A split whose test part are the baskets with a key below `below`.
 
-    However the data grows, a basket kept aside once is kept aside in every later split: no version that was
-    fitted on such a split has learned from another one's test baskets.
+    However the data grows, a basket held out once is held out in every later split with this bound or a
+    higher one: no version that was fitted on such a split has learned from another one's test baskets.
     """
+    keys = _keys(baskets)
+    rest = baskets.select(np.flatnonzero(keys >= below))
+    held_out = baskets.select(np.flatnonzero(keys < below))
+    if validation is None:
+        validation = validation_size(len(rest), tuned=False)
+    if validation >= len(rest):
+        raise OptionError(
+            f"{len(baskets)} baskets are too few for --validation {validation} and {len(held_out)} held-out "
+            "baskets"
+        )
+    return split(rest, validation=validation, seed=seed)._replace(test=held_out)
+
+
+def bound_for(baskets: Baskets, holdout: int | None) -> float:
+    """The bound below which so many keys lie; None: the usual share of all keys, whatever the data."""
+    if holdout is None:
+        return HELD_OUT_SHARE
+    if holdout >= len(baskets):
+        raise OptionError(f"{len(baskets)} baskets are too few for --holdout {holdout}")
+    return float(np.sort(_keys(baskets))[holdout]) if holdout else 0.0
+
+
+def held_out_below(manifest: Manifest) -> float | None:
+    """The bound of a version's own split; None if it does not say what it held out, or held out nothing."""
+    bound = manifest.hyperparameters.get("held_out_below")
+    return float(bound) if isinstance(bound, int | float) and bound > 0 else None
+
+
+def _keys(baskets: Baskets) -> NDArray[np.float64]:
     if baskets.keys is None:
-        raise OptionError("baskets without ids cannot be kept aside by id")
-    aside = baskets.keys % _KEPT_ASIDE == 0
-    rest = split(baskets.select(np.flatnonzero(~aside)), validation=validation, seed=seed)
-    return rest._replace(test=baskets.select(np.flatnonzero(aside)))
+        raise OptionError("baskets without ids cannot be held out by id")
+    return baskets.keys

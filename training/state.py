@@ -23,6 +23,7 @@ from training.likelihood import (
     subtract_regulariser,
 )
 from training.options import FitOptions
+from training.recency import recency_weights
 from training.trainable import initialise, item_counts
 from training.warm_start import Previous, start_from
 
@@ -44,8 +45,13 @@ class FitState:
             start_from(self.model, train.catalogue, previous)
         self.counts = item_counts(train)
         self.reach = rate_of_rows(train)  # (M, 1)
-        self.weights = recency_weights(train, options.half_life_days)
-        self.validation_groups = group_by_size(validation, np.arange(len(validation)))
+        weights = recency_weights(train, options.half_life_days)
+        self.up_to = (
+            None if weights is None else np.cumsum(weights) / weights.sum()
+        )  # the share of the first n
+        self.validation_groups = group_by_size(
+            validation, np.arange(len(validation)), recency_weights(validation, options.half_life_days)
+        )
         self.rng = np.random.default_rng(options.seed)
         self.queue: NDArray[np.int64] = np.empty(0, dtype=np.int64)  # what is left of this epoch
         self.step = 0
@@ -65,7 +71,7 @@ class FitState:
 
     def advance(self) -> None:
         """One step of Adam on the next batch."""
-        groups = group_by_size(self.train, self._next_batch(), self.weights)
+        groups = group_by_size(self.train, self._next_batch())
         self._set_gradients(groups)
         for group in self.optimizer.param_groups:
             group["lr"] = learning_rate(self.step, self.options)
@@ -75,7 +81,12 @@ class FitState:
         self.step += 1
 
     def _next_batch(self) -> NDArray[np.int64]:
+        """Every basket once an epoch; with recency weights drawn by them, so that all of a batch counts."""
         size = min(self.options.batch_size, len(self.train))
+        if self.up_to is not None:
+            return np.searchsorted(self.up_to, self.rng.random(size), side="right").clip(
+                max=len(self.train) - 1
+            )
         if len(self.queue) < size:
             self.queue = self.rng.permutation(len(self.train))
         batch, self.queue = self.queue[:size], self.queue[size:]
@@ -175,14 +186,3 @@ def rate_of_rows(train: Baskets) -> Tensor:
     """
     popularity = torch.from_numpy(train.counts / max(len(train), 1)).float()
     return (popularity / _OFTEN).clamp(max=1).sqrt()[:, None]
-
-
-def recency_weights(baskets: Baskets, half_life_days: float | None) -> NDArray[np.float64] | None:
-    """How much each basket counts: half for every half-life of age before the newest one."""
-    if half_life_days is None:
-        return None
-    if baskets.timestamps is None:
-        raise OptionError("--half-life-days needs a timestamp for every basket, and the data has none")
-    age = (baskets.timestamps.max() - baskets.timestamps) / np.timedelta64(1, "D")
-    weights: NDArray[np.float64] = 0.5 ** (age / half_life_days)
-    return weights

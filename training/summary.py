@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 
 import numpy as np
+from rich.markup import escape
 from rich.table import Table
 
 from training.baskets import Baskets
@@ -78,7 +79,7 @@ def _moment(baskets: Baskets, position: int) -> str | None:
 
 def summary_table(summary: BasketSummary, title: str) -> Table:
     """The figures as a table for the terminal."""
-    table = Table(title=title, show_header=False, title_justify="left")
+    table = Table(title=escape(title), show_header=False, title_justify="left")
     table.add_column(style="bold")
     table.add_column(justify="right")
     table.add_row("baskets", f"{summary.baskets:,}")

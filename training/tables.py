@@ -5,7 +5,8 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 import polars as pl
 
@@ -46,15 +47,12 @@ def read_table(
 
 
 def read_basket_lines(source: Source) -> pl.DataFrame:
-    """One basket a line, ids separated by blanks or commas: columns basket_id (the line), item_id, `LINE`."""
+    """One basket a line, ids separated by blanks or commas: columns items (a list of ids), `LINE`."""
     text = source.content.decode("utf-8-sig")
     lines = pl.Series(text.splitlines(), dtype=pl.String)
-    frame = pl.DataFrame(
-        {LINE: pl.int_range(1, len(lines) + 1, dtype=pl.UInt32, eager=True), "item_id": lines}
-    )
-    frame = frame.with_columns(pl.col("item_id").str.extract_all(r"[^\s,]+")).explode("item_id")
-    frame = frame.filter(pl.col("item_id").is_not_null())
-    return frame.select(LINE, pl.col(LINE).alias("basket_id"), "item_id")
+    frame = pl.DataFrame({LINE: pl.int_range(1, len(lines) + 1, dtype=pl.UInt32, eager=True), "items": lines})
+    frame = frame.with_columns(pl.col("items").str.extract_all(r"[^\s,]+"))
+    return frame.filter(pl.col("items").list.len() > 0)
 
 
 def _read_csv(source: Source, _: list[str]) -> pl.DataFrame:
@@ -96,24 +94,35 @@ def _read_json_lines(source: Source, wanted: list[str]) -> pl.DataFrame:
 
 
 def _first_keys(source: Source) -> list[str]:
-    first = next(line for line in source.content.decode("utf-8-sig").splitlines() if line.strip())
-    return list(json.loads(first))
+    return list(next(_json_objects(source))[1])
 
 
 def _first_bad_json_line(source: Source, wanted: list[str]) -> DataError | None:
+    """polars does not say which line is at fault; the slow reader, used only after a failure, does."""
+    try:
+        for number, record in _json_objects(source):
+            for name in wanted:
+                if isinstance(record.get(name), (dict, list)):
+                    return DataError(f"'{name}' must be a text or a number", source.name, number)
+    except DataError as error:
+        return error
+    return None
+
+
+def _json_objects(source: Source) -> Iterator[tuple[int, dict[str, Any]]]:
+    """The objects with the numbers of their lines."""
     for number, line in enumerate(source.content.decode("utf-8-sig").splitlines(), start=1):
         if not line.strip():
             continue
         try:
             record = json.loads(line)
         except json.JSONDecodeError as error:
-            return DataError(f"the line is not JSON ({error.msg})", source.name, number)
+            raise DataError(f"the line is not JSON ({error.msg})", source.name, number) from None
+        except RecursionError:
+            raise DataError("the line is nested too deeply", source.name, number) from None
         if not isinstance(record, dict):
-            return DataError("the line is not a JSON object", source.name, number)
-        for name in wanted:
-            if isinstance(record.get(name), (dict, list)):
-                return DataError(f"'{name}' must be a text or a number", source.name, number)
-    return None
+            raise DataError("the line is not a JSON object", source.name, number)
+        yield number, record
 
 
 def _read_parquet(source: Source, wanted: list[str]) -> pl.DataFrame:

@@ -23,6 +23,7 @@ from training.baskets import Baskets, ItemRows
 from training.evaluation.metrics import rank_metrics
 from training.evaluation.ranks import Ranks
 from training.neighbours import CoPurchases, NeighbourOptions, strongest_neighbours
+from training.recency import recency_weights
 
 Effort = Literal["quick", "thorough"]
 Tune = Literal["none", Effort]
@@ -82,6 +83,7 @@ class Tuning:
 
     trials: list[Trial]
     queries: int
+    interrupted: bool = False  # there was more to try
 
     @property
     def best(self) -> Trial:
@@ -98,9 +100,13 @@ def tune(
     half_life_days: float | None = None,
     seed: int = 0,
     progress: Callable[[int, int], None] = lambda _done, _all: None,
+    should_stop: Callable[[], bool] = lambda: False,
 ) -> Tuning | None:
-    """Try priors learned from `train`, and knobs, on queries from `validation`; None if it has no query."""
-    exam = Exam(kernel, validation, seed)
+    """Try priors learned from `train`, and knobs, on queries from `validation`; None if it has no query.
+
+    `should_stop` is asked after every prior.
+    """
+    exam = Exam(kernel, validation, seed, half_life_days)
     if not exam.carts:
         return None
     penalties, similarity = _PENALTIES[effort], _SIMILARITY
@@ -121,10 +127,13 @@ def tune(
         if not kept or max(tried, key=_merit).merit > max(trials, key=_merit).merit:
             kept = {options: relevance}
         trials += tried
-    progress(in_all - 1, in_all)
-    trials += _refine(exam, max(trials, key=_merit), kept)
-    progress(in_all, in_all)
-    return Tuning(sorted(trials, key=_merit, reverse=True), len(exam.carts))
+        if stopped := should_stop():
+            break
+    else:
+        progress(in_all - 1, in_all)
+        trials += _refine(exam, max(trials, key=_merit), kept)
+        progress(in_all, in_all)
+    return Tuning(sorted(trials, key=_merit, reverse=True), len(exam.carts), stopped)
 
 
 def _merit(trial: Trial) -> float:
@@ -158,9 +167,16 @@ def _refine(exam: Exam, best: Trial, priors: dict[NeighbourOptions, Relevance]) 
 class Exam:
     """Queries, and all that trials share."""
 
-    def __init__(self, kernel: Kernel, baskets: Baskets, seed: int) -> None:
+    def __init__(
+        self, kernel: Kernel, baskets: Baskets, seed: int, half_life_days: float | None = None
+    ) -> None:
+        several = baskets.select(np.flatnonzero(baskets.sizes > 1))
         most = min(_MOST_QUERIES, max(1, _MOST_SCORES // kernel.size))
-        self.carts, self.targets, self.weights = _leave_one_out(baskets, most, np.random.default_rng(seed))
+        self.carts, self.targets, owners = _leave_one_out(several, most, np.random.default_rng(seed))
+        self.weights = 1 / np.bincount(owners)[owners]  # every basket counts the same, or by its age
+        recency = recency_weights(several, half_life_days) if len(several) else None
+        if recency is not None:
+            self.weights = self.weights * recency[owners]
         self._kernel = kernel
         self._popularity = np.log(np.maximum(kernel.weights, _TINY)).astype(np.float32)
         self._log_gains = cache(self._log_gains_uncached)
@@ -217,12 +233,12 @@ class Exam:
 
 def _leave_one_out(
     baskets: Baskets, most: int, rng: np.random.Generator
-) -> tuple[list[ItemRows], NDArray[np.int64], NDArray[np.float64]]:
-    """Carts, the item taken out of each, and weights with which every basket counts the same.
+) -> tuple[list[ItemRows], NDArray[np.int64], NDArray[np.int64]]:
+    """Carts, the item taken out of each, and the number of the basket it comes from.
 
     Round by round, so that every basket gives one query before any gives a second.
     """
-    shuffled = [rng.permutation(basket) for basket in baskets if len(basket) > 1]
+    shuffled = [rng.permutation(basket) for basket in baskets]
     rounds = (
         (number, turn)
         for turn in range(max(map(len, shuffled), default=0))
@@ -233,4 +249,4 @@ def _leave_one_out(
     owners = np.array([number for number, _ in chosen], dtype=np.int64)
     carts = [np.sort(np.delete(shuffled[number], turn)) for number, turn in chosen]
     targets = np.array([shuffled[number][turn] for number, turn in chosen], dtype=np.int64)
-    return carts, targets, 1 / np.bincount(owners)[owners] if len(owners) else np.empty(0)
+    return carts, targets, owners

@@ -70,7 +70,7 @@ def list_(url: Url = DEFAULT_URL, key: Key = "") -> None:
             "yes" if job["activated"] else "",
             job["error"] or job["note"] or "",
         )
-    out = Console(highlight=False)
+    out = Console(highlight=False, markup=False)  # a path may hold what looks like markup
     if not out.is_terminal:
         out.width = 200
     out.print(table)
@@ -98,7 +98,7 @@ def _watch(client: JobsClient, job_id: str) -> None:
         TextColumn("[bold]{task.description}"),
         BarColumn(),
         MofNCompleteColumn(),
-        TextColumn("{task.fields[facts]}"),
+        TextColumn("{task.fields[facts]}", markup=False),
     )
     job: dict[str, Any] = {}
     jobs_seen = client.follow(job_id)

@@ -21,18 +21,21 @@ _Count = Annotated[int, Field(ge=1, le=10_000_000)]
 
 
 class FitOptions(Strict):
-    """The options of `python -m training fit`, under the same names; what is left out has its default."""
+    """The options of `python -m training fit`, under the same names.
 
-    kernel: Literal["symmetric", "ndpp2019", "scalable", "tied"] = "scalable"
+    What is left out is as in the active version, and without one the default of `fit`.
+    """
+
+    kernel: Literal["symmetric", "ndpp2019", "scalable", "tied"] | None = None
     rank: Annotated[int, Field(ge=1, le=10_000)] | None = Field(default=None, examples=[50])
     skew_rank: Annotated[int, Field(ge=2, le=10_000, multiple_of=2)] | None = Field(
         default=None, examples=[100]
     )
-    diagonal: bool = True
+    diagonal: bool | None = None
     alpha: _Strength | None = None
     beta: _Strength | None = None
-    init: Literal["scaled", "paper", "previous"] = Field(
-        default="scaled", description="`previous` begins at the active model, if there is one."
+    init: Literal["scaled", "paper", "previous"] | None = Field(
+        default=None, description="`previous` begins at the active model, if there is one."
     )
     steps: _Count | None = Field(default=None, examples=[1000])
     batch_size: _Count | None = None
@@ -42,22 +45,23 @@ class FitOptions(Strict):
     half_life_days: Annotated[float, Field(gt=0, le=100_000)] | None = Field(
         default=None, description="Baskets this much older count half; needs a time for every basket."
     )
-    seed: Annotated[int, Field(ge=0, lt=2**31)] = 0
-    threads: Annotated[int, Field(ge=1, le=256)] = 1
-    tune: Literal["none", "quick", "thorough"] = Field(
-        default="quick",
+    seed: Annotated[int, Field(ge=0, lt=2**31)] | None = None
+    threads: Annotated[int, Field(ge=1, le=256)] | None = None
+    tune: Literal["none", "quick", "thorough"] | None = Field(
+        default=None,
         description="Choose the relevance prior and the knobs on held-out items; `thorough`: the fit's "
         "options as well, in several fits.",
     )
     validation: _Count | None = None
     max_basket_size: _Count | None = None
     min_item_count: _Count | None = Field(default=None, description="Items in fewer baskets are dropped.")
-    only_listed_items: bool = Field(
-        default=False, description="Drop items that the item table does not list."
+    only_listed_items: bool | None = Field(
+        default=None, description="Drop items that the item table does not list."
     )
-    report: bool = Field(
-        default=True,
-        description="Measure the model beside the baselines; `report.html` goes with the version.",
+    report: bool | None = Field(
+        default=None,
+        description="Measure the model beside the baselines; `report.html` goes with the version. "
+        "Done unless this is false.",
     )
     format: Literal["lines", "csv", "parquet", "jsonl"] | None = None
     columns: dict[Literal["basket_id", "item_id", "timestamp", "quantity"], _Name] | None = Field(
@@ -67,8 +71,8 @@ class FitOptions(Strict):
     )
 
     def given(self) -> dict[str, object]:
-        """What was asked for: the rest is the training job's own default."""
-        return self.model_dump(exclude_unset=True, exclude_none=True)
+        """What was asked for."""
+        return self.model_dump(exclude_none=True)
 
 
 class JobRequest(Strict):
@@ -90,18 +94,24 @@ class JobRequest(Strict):
         description="Learn from checked-out carts as well: those beside `TRIPOD_DATA`, with the newest.",
     )
     activate: Literal["auto", "never", "always"] = Field(
-        default="auto", description="`auto`: unless the new model is worse than the active one."
+        default="auto", description="`auto`: unless the new model is worse than those before it."
     )
     options: FitOptions = Field(default_factory=FitOptions)
 
 
 class GateFigures(BaseModel):
-    """The new model against the one that was active, on the same held-out items."""
+    """The new model against what was live before, on the same held-out items."""
 
     metric: str = Field(examples=["ndcg@10"])
     candidate: float = Field(description="In percent.", examples=[23.1])
-    active: float = Field(examples=[22.8])
-    difference: float = Field(examples=[0.3])
+    active: float = Field(description="The active version's figure.", examples=[22.8])
+    rival: str | None = Field(
+        default=None,
+        description="The version that decided: the active one, or a better one that was active lately.",
+        examples=["20261115-021530-3f9a1c"],
+    )
+    rival_figure: float | None = Field(default=None, examples=[22.8])
+    difference: float = Field(description="Of the candidate and the rival.", examples=[0.3])
     interval: tuple[float, float] = Field(
         description="95 % of the difference, by a paired bootstrap.", examples=[[-0.4, 1.1]]
     )
@@ -128,6 +138,9 @@ class Job(BaseModel):
     validation_log_likelihood: float | None = Field(default=None, description="Of the best kernel so far.")
     seconds_left: float | None = Field(default=None, description="Of the fit, at most, at its present pace.")
     purchases_drained: int | None = Field(default=None, description="Checked-out carts new to the data.")
+    options_used: FitOptions | None = Field(
+        default=None, description="All options, once they are chosen: what was not asked for as well."
+    )
     baskets: int | None = None
     items: int | None = None
     version: str | None = Field(default=None, description="The model version that was published.")

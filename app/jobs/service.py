@@ -74,8 +74,14 @@ class Jobs:
         return job
 
     async def follow(self, job: Job, after: str | None) -> AsyncIterator[Event]:
-        """The job as it stands, then every change until its end; or, after an event's id, what came since."""
-        last = after if after and _EVENT_ID.fullmatch(after) else None
+        """The job as it stands, then every change until its end; or, after an event's id, what came since.
+
+        An id beyond the newest event, of another job or another Redis, counts as the newest.
+        """
+        last = None
+        if after and _EVENT_ID.fullmatch(after):
+            ids = [event_id for event_id, _ in await self._events(job.job_id, None)]
+            last = min([after, *ids], key=_order)
         newest, looks = job, 0
         while True:
             events = await self._events(job.job_id, last)
@@ -116,6 +122,11 @@ class Jobs:
     def close(self) -> None:
         """Close the connections."""
         self._client.close()
+
+
+def _order(event_id: str) -> tuple[int, int]:
+    milliseconds, number = event_id.split("-")
+    return int(milliseconds), int(number)
 
 
 def _noted(job: Job, worker_alive: bool) -> Job:

@@ -6,7 +6,7 @@ import json
 import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any, Literal
 
 from redis import Redis
@@ -23,6 +23,7 @@ _WORKER_SECONDS = 10.0
 _KEPT = 100  # jobs that are remembered
 _INDEX, _LEASE, _WORKER = "tripod:jobs", "tripod:jobs:lease", "tripod:jobs:worker"
 _SEEN = "tripod:jobs:purchases"  # how many purchases there had been when a job last looked
+_LOOKED = "tripod:jobs:schedule"  # when a worker last looked at the schedule
 
 Outcome = Literal["ok", "missing", "busy", "refused"]
 
@@ -129,13 +130,14 @@ class JobStore:
         if waiting and not self._queue.count and not self.client.exists(_LEASE):
             self.enqueue(waiting[-1].job_id)
 
-    def note_worker(self) -> None:
-        """A worker is alive."""
-        self.client.set(_WORKER, 1, px=int(_WORKER_SECONDS * 1000))
+    def note_worker(self, host: str) -> None:
+        """A worker is alive on this host."""
+        for key in (_WORKER, f"{_WORKER}:{host}"):
+            self.client.set(key, 1, px=int(_WORKER_SECONDS * 1000))
 
-    def worker_alive(self) -> bool:
-        """Whether a worker has been alive a moment ago."""
-        return bool(self.client.exists(_WORKER))
+    def worker_alive(self, host: str | None = None) -> bool:
+        """Whether a worker has been alive a moment ago, anywhere or on one host."""
+        return bool(self.client.exists(_WORKER if host is None else f"{_WORKER}:{host}"))
 
     def _apply(
         self,
@@ -175,6 +177,11 @@ class JobStore:
             return 0
         found: Any = self.client.xinfo_stream(stream)
         return int(found.get("entries-added", 0))  # Redis 6 does not count
+
+    def last_look(self, now: datetime, remembered: timedelta) -> datetime | None:
+        """When a worker last looked at the schedule, None if that is longer ago; now counts as a look too."""
+        found: Any = self.client.set(_LOOKED, now.isoformat(), ex=remembered, get=True)
+        return None if found is None else datetime.fromisoformat(found.decode())
 
     def first_to_claim(self, name: str, seconds: int) -> bool:
         """True for exactly one of all processes that ask with the same name."""

@@ -16,7 +16,7 @@ from redis.exceptions import RedisError
 from redis.retry import Retry
 
 from app.carts.store import PURCHASE_LOG
-from app.jobs.schemas import JobRequest
+from app.jobs.schemas import FitOptions, JobRequest
 from app.jobs.store import RENEW_SECONDS, JobStore, Lease
 from app.models.activation import CHANNEL
 from app.settings import Settings, load_settings
@@ -94,11 +94,14 @@ class _Work:
             self._note(phase="draining")
             self._store.note_purchases(PURCHASE_LOG)
             self._note(purchases_drained=drain(self._store.client, PURCHASE_LOG, purchases))
-        order = Retraining.of(
-            request.options.given(),
+        told = request.options.given()
+        report = bool(told.pop("report", True))
+        order = Retraining(
             data=request.data or self._settings.data,
             items=request.items or self._settings.item_table,
             purchases=purchases,
+            report=report,
+            told=told,
         )
         found = retrain(
             self._models,
@@ -106,6 +109,7 @@ class _Work:
             tolerance=self._settings.gate_tolerance,
             callback=self._progress,
             announce=lambda phase: self._note(phase=phase),
+            using=lambda options: self._note(options_used=_used(options | {"report": report})),
         )
         self._decide(request, found)
 
@@ -143,17 +147,20 @@ class _Work:
         self._store.note(self._lease, **fields)
 
 
+def _used(options: dict[str, Any]) -> dict[str, Any]:
+    """The options by the names of a job's request; a kernel without skew columns has no skew rank there."""
+    known = {name: value for name, value in options.items() if name in FitOptions.model_fields}
+    return known | {"skew_rank": options["skew_rank"] or None}
+
+
 def _why(found: Retrained) -> str:
     verdict = found.verdict
     if verdict is None:
-        return (
-            f"Version {found.version} is not active: no basket that was kept aside has two items to compare "
-            "it with the active model on; activate it by hand if you trust it."
-        )
+        return f"Version {found.version} is not active: {found.no_verdict}."
     return (
-        f"Version {found.version} is not active: its {verdict.metric} is {verdict.candidate:.1f}, the active "
-        f"model's {verdict.active:.1f}, on {verdict.queries} held-out items, and {verdict.tolerance:g} is "
-        "tolerated; activate it by hand if it is better in another way."
+        f"Version {found.version} is not active: its {verdict.metric} is {verdict.candidate:.1f}, that of "
+        f"version {verdict.rival} is {verdict.rival_figure:.1f}, on {verdict.queries} held-out items, and "
+        f"{verdict.tolerance:g} is tolerated; activate it by hand if it is better in another way."
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
 import threading
 import time
 from datetime import UTC, datetime
@@ -32,7 +33,7 @@ def run_worker(settings: Settings) -> None:
     url = settings.redis_url or ""
     upkeep = _Upkeep(
         Redis.from_url(url, socket_timeout=5, socket_connect_timeout=5),
-        Schedule(settings, datetime.now(UTC)),
+        Schedule(settings),
     )
     upkeep.start()
     while True:
@@ -44,6 +45,12 @@ def run_worker(settings: Settings) -> None:
         if worker.stopping:
             return
         time.sleep(_TICK_SECONDS)
+
+
+def is_alive_here(settings: Settings) -> bool:
+    """Whether a worker on this host has given a sign of life in the last seconds."""
+    client = Redis.from_url(settings.redis_url or "", socket_timeout=5, socket_connect_timeout=5)
+    return JobStore(client).worker_alive(socket.gethostname())
 
 
 class _Worker(rq.Worker):
@@ -83,7 +90,7 @@ class _Upkeep(threading.Thread):
         """Until the process ends; with Redis away there is nothing to keep up."""
         while True:
             try:
-                self._store.note_worker()
+                self._store.note_worker(socket.gethostname())
                 self._store.keep_going()
                 self._schedule.tick(self._store, datetime.now(UTC))
             except (RedisError, OSError):

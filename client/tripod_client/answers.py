@@ -240,11 +240,13 @@ class Activation(TypedDict):
 
 
 class GateFigures(TypedDict):
-    """A new model against the one that was active."""
+    """A new model against what was live before."""
 
     metric: str
     candidate: float
     active: float
+    rival: str | None
+    rival_figure: float | None
     difference: float
     interval: tuple[float, float]
     tolerance: float
@@ -270,6 +272,7 @@ class Job(TypedDict):
     validation_log_likelihood: float | None
     seconds_left: float | None
     purchases_drained: int | None
+    options_used: dict[str, Any] | None
     baskets: int | None
     items: int | None
     version: str | None

@@ -2,8 +2,6 @@ from __future__ import annotations
 
 import os
 import signal
-import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import fields
@@ -132,11 +130,20 @@ def test_a_job_is_done_step_by_step_and_a_second_one_is_compared(
     middle = len(events) // 2
     resumed = list(operator.follow(job_id, **{"Last-Event-ID": events[middle][0]}))
     assert resumed == events[middle + 1 :]
+    for beyond in (f"{int(events[-1][0].split('-')[0]) + 10**9}-0", "99999999999999999999-0"):
+        assert list(operator.follow(job_id, **{"Last-Event-ID": beyond})) == []  # it ends, as the job has
 
-    second = operator.finished(
-        operator.start(options=QUICK | {"init": "previous"}, activate="never")["job_id"]
-    )
+    assert jobs[0]["request"]["options"]["kernel"] is None  # nobody asked for one
+    assert jobs[-1]["options_used"]["kernel"] == "scalable"
+
+    second = operator.finished(operator.start(options={"init": "previous"}, activate="never")["job_id"])
     assert second["state"] == "succeeded"
+    assert second["options_used"] == jobs[-1]["options_used"] | {"init": "previous", "report": True}
+    assert (
+        QUICK.items() - {("report", False)}
+        <= {name: value for name, value in second["options_used"].items() if name != "columns"}.items()
+    )
+    assert second["gate"]["rival"] == jobs[-1]["version"]
     assert second["activated"] is False
     assert second["gate"]["queries"] > 20
     assert store.active() == jobs[-1]["version"] != second["version"]
@@ -161,6 +168,21 @@ def test_a_worse_model_is_rejected_unless_told_otherwise(folder: Path, operator:
     assert forced["state"] == "succeeded"
     assert forced["gate"]["accepted"] is False
     assert store.active() == forced["version"]
+
+
+@pytest.mark.usefixtures("worker")
+def test_a_model_of_release_0_1_is_not_compared_and_the_job_says_what_to_do(
+    folder: Path, operator: Operator
+) -> None:
+    old = publish(folder / "store")
+    job = operator.finished(operator.start(options=QUICK | {"init": "scaled"})["job_id"])
+    assert job["state"] == "rejected"
+    assert job["gate"] is None
+    assert job["error"].startswith(f"Version {job['version']} is not active: it cannot be compared")
+    assert f"version {old} does not say which baskets it held out" in job["error"]
+    activated = operator.client.post(f"/models/{job['version']}/activate", headers=ADMIN)
+    assert activated.status_code == 200
+    assert operator.finished(operator.start(options=QUICK)["job_id"])["gate"]["accepted"]
 
 
 @pytest.mark.usefixtures("worker")
@@ -244,17 +266,6 @@ def test_with_redis_away_jobs_answer_so(
         answer = service.client.request(method, f"/training-jobs{path}", headers=ADMIN)
         assert answer.status_code == 503
         assert answer.json()["type"] == "urn:tripod:problem:redis-away"
-
-
-def test_the_worker_says_what_it_misses(tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "app", "worker", "--store", str(tmp_path / "store")]
-    clean = {name: value for name, value in os.environ.items() if not name.startswith("TRIPOD_")}
-    scheduled = clean | {"REDIS_URL": "redis://127.0.0.1:1", "TRIPOD_RETRAIN_CRON": "0 4 * * *"}
-    result = subprocess.run(command, env=scheduled, capture_output=True, text=True, timeout=60, check=False)
-    assert result.returncode == 2
-    assert result.stderr.strip() == (
-        "TRIPOD_DATA is not set: scheduled training jobs have nothing to learn from."
-    )
 
 
 def test_versions_are_activated_and_deleted(start: Callable[..., Service], tmp_path: Path) -> None:

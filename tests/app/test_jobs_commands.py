@@ -58,6 +58,17 @@ def test_start_list_cancel_and_watch_without_a_worker(jobs: Run) -> None:
     assert watched.stdout.strip().startswith(f"{job_id} cancelled")
 
 
+def test_text_that_looks_like_markup_is_shown_as_it_is(folder: Path, running: Service, jobs: Run) -> None:
+    with Worker(folder / "store", folder / "data"):
+        followed = jobs("start", "--data", "[/x]")
+    assert followed.exit_code == 1, followed.stderr
+    assert "[/x]" in followed.stdout
+    listed = jobs("list")
+    assert listed.exit_code == 0, listed.stderr
+    assert "[/x]" in listed.stdout
+    assert running.process.poll() is None
+
+
 def test_start_follows_a_job_to_its_end(folder: Path, running: Service) -> None:
     url = str(running.client.base_url)
     command = [sys.executable, "-m", "app", "jobs", "start", *OPTIONS, "--url", url, "--key", KEY]

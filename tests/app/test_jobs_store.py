@@ -160,7 +160,7 @@ def test_a_job_that_the_queue_lost_is_brought_back(store: JobStore, client: Redi
 
 def test_a_time_comes_once_however_many_workers(store: JobStore) -> None:
     settings = Settings(data="x", retrain_cron="0 4 * * *", retrain_request='{"activate": "never"}')
-    workers = [Schedule(settings, NIGHT) for _ in range(3)]
+    workers = [Schedule(settings) for _ in range(3)]
     for worker in workers:
         worker.tick(store, NIGHT)
     assert store.latest() == []
@@ -176,9 +176,53 @@ def test_a_time_comes_once_however_many_workers(store: JobStore) -> None:
     assert len(store.latest()) == 2
 
 
+def test_a_time_that_came_while_no_worker_was_alive_is_made_up_for_once(store: JobStore) -> None:
+    settings = Settings(data="x", retrain_cron="0 4 * * *")
+    Schedule(settings).tick(store, NIGHT)
+    after_the_restart = [Schedule(settings) for _ in range(3)]
+    for minutes in (5, 6):
+        for worker in after_the_restart:
+            worker.tick(store, NIGHT + timedelta(minutes=minutes))
+    (job,) = store.latest()
+    assert job.trigger == "schedule"
+
+
+def test_many_missed_times_start_one_job(store: JobStore) -> None:
+    settings = Settings(data="x", retrain_cron="*/10 * * * *")
+    Schedule(settings).tick(store, NIGHT)
+    for seconds in (0, 1, 2):
+        Schedule(settings).tick(store, NIGHT + timedelta(hours=5, seconds=seconds))
+    (job,) = store.latest()
+    store.cancel(job.job_id)
+    Schedule(settings).tick(store, NIGHT + timedelta(hours=5, minutes=5))
+    assert len(store.latest()) == 1
+
+
+def test_a_time_missed_more_than_a_day_ago_is_let_go(store: JobStore, client: Redis) -> None:
+    settings = Settings(data="x", retrain_cron="0 4 * * *")
+    Schedule(settings).tick(store, NIGHT)
+    assert 86_000 < client.ttl("tripod:jobs:schedule") <= 86_400  # then Redis forgets that look
+
+
+def test_a_clock_that_goes_back_starts_nothing_twice(store: JobStore) -> None:
+    settings = Settings(data="x", retrain_cron="0 4 * * *")
+    worker = Schedule(settings)
+    for minutes in (0, 1, -30, -29, 1, 2):
+        worker.tick(store, NIGHT + timedelta(minutes=minutes))
+    assert len(store.latest()) == 1
+
+
+def test_a_worker_is_alive_on_its_own_host(store: JobStore) -> None:
+    assert not store.worker_alive()
+    store.note_worker("one")
+    assert store.worker_alive()
+    assert store.worker_alive("one")
+    assert not store.worker_alive("two")
+
+
 def test_enough_purchases_start_one_job(store: JobStore, client: Redis) -> None:
     settings = Settings(data="x", retrain_after_baskets=10)
-    workers = [Schedule(settings, NIGHT) for _ in range(3)]
+    workers = [Schedule(settings) for _ in range(3)]
 
     def buy(carts: int) -> None:
         for _ in range(carts):

@@ -15,7 +15,6 @@ from app_process import Service, eventually
 from jobs_process import ADMIN, KEY, Operator, Worker, write_baskets
 
 from model_store import ModelStore
-from training.options import FitOptions
 from training.retraining import Retraining, retrain
 
 CARTS = 2000
@@ -26,7 +25,7 @@ OPTIONS = {"rank": 8, "skew_rank": 12, "steps": 150, "batch_size": 200, "learnin
 
 def first_model(store: Path, data: Path) -> str:
     models = ModelStore(store)
-    order = Retraining(data=str(data), options=FitOptions(**OPTIONS), report=False)
+    order = Retraining(data=str(data), told=OPTIONS, report=False)
     version = retrain(models, order, tolerance=1, callback=lambda _: None, announce=lambda _: None).version
     models.activate(version)
     return version

@@ -86,13 +86,15 @@ def test_show(filled: tuple[ModelStore, str, str], run: Run) -> None:
     assert shown["knobs"] == {"decoupling": 0.9, "relevance": 2.0, "popularity": 0.1}
 
 
-def test_activate_delete_prune(filled: tuple[ModelStore, str, str], run: Run) -> None:
+def test_activate_delete_prune(filled: tuple[ModelStore, str, str], run: Run, draft: Drafts) -> None:
     store, old, new = filled
-    assert run("activate", new, "--store", store.location).returncode == 0
-    assert store.active() == new
-    assert run("delete", new, "--store", store.location).returncode == 2
+    newest = store.publish(draft(3))
+    for version in (new, newest):
+        assert run("activate", version, "--store", store.location).returncode == 0
+        assert store.active() == version
+    assert run("delete", newest, "--store", store.location).returncode == 2
     assert run("prune", "--keep", "1", "--store", store.location).stdout == f"1 deleted: {old}.\n"
-    assert [info.version for info in store.versions()] == [new]
+    assert [info.version for info in store.versions()] == [newest, new]
 
 
 def test_verify(filled: tuple[ModelStore, str, str], run: Run) -> None:

@@ -27,6 +27,18 @@ def test_check_shows_what_is_in_the_baskets(training: Run, planted_file: Path) -
     assert figures["dropped"]["duplicate_rows"] == 0
 
 
+def test_a_path_that_looks_like_markup_is_shown_as_it_is(training: Run, tmp_path: Path) -> None:
+    (tmp_path / "[").mkdir()
+    path = tmp_path / "[" / "x].txt"
+    path.write_text("a b\na c\n")
+    shown = training("check", path)
+    assert shown.returncode == 0, shown.stderr
+    assert "[/x].txt" in shown.stdout
+    missing = training("check", tmp_path / "[" / "y]")
+    assert missing.returncode == 2
+    assert "[/y]: there is no such file" in missing.stderr
+
+
 @pytest.mark.parametrize("command", [("check",), ("fit", "--baskets")])
 def test_bad_input_is_one_message_and_exit_code_2(
     training: Run, tmp_path: Path, command: tuple[str, ...]
@@ -87,6 +99,66 @@ def test_json_logs(training: Run, planted_file: Path, tmp_path: Path) -> None:
     assert events[-2]["done"] == events[-2]["of"]
     assert [event.get("step") for event in events[:3]] == [0, 25, 40]
     assert events[-1]["validation_log_likelihood"] == pytest.approx(events[2]["best"], abs=1e-3)
+
+
+def test_a_half_life_that_leaves_few_baskets_is_warned_of(training: Run, tmp_path: Path) -> None:
+    rows = [
+        f"{n},i{n % 7},2026-01-01T{n % 24:02}:00\n{n},i{n % 5},2026-01-{n % 28 + 1:02}" for n in range(1200)
+    ]
+    (tmp_path / "orders.csv").write_text("basket_id,item_id,timestamp\n" + "\n".join(rows) + "\n")
+    common = (
+        "fit",
+        "--baskets",
+        tmp_path / "orders.csv",
+        "--store",
+        tmp_path / "store",
+        *QUICK,
+        "--steps",
+        1,
+    )
+    short = training(*common, "--half-life-days", 1, "--tune", "none")
+    assert short.returncode == 0, short.stderr
+    assert "warning: with --half-life-days 1 the 1,200 baskets say no more than " in short.stderr
+    assert len(short.stderr.splitlines()) == 1
+    assert training(*common, "--half-life-days", 100, "--tune", "none").stderr == ""
+
+
+@pytest.mark.usefixtures("training")  # for its cache folder
+def test_ctrl_c_while_tuning_keeps_the_best_and_resume_goes_on(planted_file: Path, tmp_path: Path) -> None:
+    store = ModelStore(tmp_path / "store")
+    command = [
+        sys.executable,
+        "-m",
+        "training",
+        "fit",
+        "--baskets",
+        str(planted_file),
+        "--store",
+        store.location,
+    ]
+    command += ["--rank", "6", "--skew-rank", "6", "--steps", "40", "--json-logs", "--no-report"]
+    process = subprocess.Popen(
+        [*command, "--tune", "thorough"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    assert process.stderr is not None
+    for line in process.stderr:
+        if json.loads(line)["event"] == "tuning":
+            break
+    os.kill(process.pid, signal.SIGINT)
+    output, errors = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert "--resume" in errors
+    assert "Traceback" not in errors
+    assert store.active() is None
+    manifest = store.open(output.strip()).manifest
+    assert manifest.hyperparameters["interrupted"] is True
+    assert manifest.hyperparameters["steps_done"] == 40
+    assert "tuning" in manifest.metrics
+
+    resumed = subprocess.run([*command, "--resume"], capture_output=True, text=True, timeout=120, check=False)
+    assert resumed.returncode == 0, resumed.stderr
+    assert json.loads(resumed.stderr.splitlines()[0])["event"] == "tuning"  # the fit is done already
+    assert store.active() == resumed.stdout.strip()
 
 
 @pytest.mark.usefixtures("training")  # for its cache folder

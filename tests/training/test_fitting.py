@@ -10,9 +10,11 @@ from training.baskets import Baskets
 from training.checkpoint import Checkpoint
 from training.errors import DataError, OptionError
 from training.fitting import FitResult, Progress, fit, resolve_options
+from training.likelihood import group_by_size
 from training.options import FitOptions, suggest_ranks
+from training.recency import effective_size, recency_weights
 from training.splitting import Split, split
-from training.state import FitState, learning_rate, recency_weights
+from training.state import FitState, learning_rate
 
 QUICK = FitOptions(rank=8, skew_rank=8, steps=60, batch_size=100, evaluate_every=10, learning_rate=0.03)
 
@@ -58,21 +60,35 @@ def test_the_same_seed_gives_the_same_kernel(parts: Split) -> None:
     assert not same(first.kernel, fit(parts.train, parts.validation, replace(QUICK, seed=5)).kernel)
 
 
-def test_a_resumed_fit_ends_where_an_uninterrupted_one_does(parts: Split, tmp_path: Path) -> None:
-    whole = fit(parts.train, parts.validation, QUICK)
+def dated(parts: Split) -> Split:
+    """A basket an hour."""
+
+    def with_times(baskets: Baskets) -> Baskets:
+        hours = np.arange(len(baskets)) * np.timedelta64(1, "h")
+        return replace(baskets, timestamps=np.datetime64("2026-01-01", "us") + hours)
+
+    return Split(*map(with_times, parts))
+
+
+@pytest.mark.parametrize("half_life", [None, 2.0])
+def test_a_resumed_fit_ends_where_an_uninterrupted_one_does(
+    parts: Split, tmp_path: Path, half_life: float | None
+) -> None:
+    parts, options = dated(parts), replace(QUICK, half_life_days=half_life)
+    whole = fit(parts.train, parts.validation, options)
     checkpoint = Checkpoint(tmp_path / "state.safetensors")
     steps_before_stop = iter(range(1000))
     part = fit(
         parts.train,
         parts.validation,
-        QUICK,
+        options,
         should_stop=lambda: next(steps_before_stop) == 34,
         checkpoint=checkpoint,
     )
     assert part.interrupted
     assert part.steps_done == 34
     assert part.validation == max(value for _, value in part.curve)
-    rest = fit(parts.train, parts.validation, QUICK, checkpoint=checkpoint)
+    rest = fit(parts.train, parts.validation, options, checkpoint=checkpoint)
     assert not rest.interrupted
     assert rest.curve == whole.curve
     assert same(rest.kernel, whole.kernel)
@@ -131,6 +147,39 @@ def test_recency_weights_halve_with_every_half_life(planted: Baskets) -> None:
     assert recency_weights(dated, None) is None
     with pytest.raises(OptionError, match="timestamp"):
         recency_weights(planted, 10.0)
+
+
+def test_batches_are_drawn_by_recency_and_all_of_a_batch_counts(parts: Split) -> None:
+    parts, options = dated(parts), replace(QUICK, half_life_days=0.5)
+    state = FitState(parts.train, parts.validation, options)
+    drawn = np.concatenate([state._next_batch() for _ in range(200)])
+    assert len(drawn) == 200 * QUICK.batch_size
+    weights = recency_weights(parts.train, 0.5)
+    assert weights is not None
+    share = np.bincount(drawn, minlength=len(parts.train)) / len(drawn)
+    np.testing.assert_allclose(share, weights / weights.sum(), atol=0.005)
+    alike = np.random.default_rng(0).permutation(len(weights))[: QUICK.batch_size]
+    assert effective_size(weights[alike]) < 10  # what a batch would be worth were it weighed, not drawn
+    assert all((group.weights == 1).all() for group in group_by_size(parts.train, drawn[:100]))
+
+
+def test_the_validation_likelihood_is_weighed_by_recency(parts: Split) -> None:
+    parts = dated(parts)
+    newest = parts.validation.select(np.arange(190, 200))
+    all_alike, recent, only_newest = (
+        FitState(parts.train, validation, replace(QUICK, half_life_days=half_life))
+        for validation, half_life in ((parts.validation, None), (parts.validation, 0.05), (newest, 0.05))
+    )
+    for state in (all_alike, recent, only_newest):
+        state.evaluate()
+    assert recent.best == pytest.approx(only_newest.best, abs=0.01)
+    assert abs(recent.best - all_alike.best) > 0.1
+
+
+def test_effective_size() -> None:
+    assert effective_size(np.ones(7)) == 7
+    assert effective_size(np.array([1.0, 0, 0])) == 1
+    assert effective_size(0.5 ** np.arange(100)) == pytest.approx(3)
 
 
 def test_learning_rate_climbs_to_the_peak_and_falls() -> None:

@@ -36,9 +36,9 @@ def client(server: ValkeyServer) -> Iterator[Redis]:
     connection.close()
 
 
-def buy(client: Redis, *items: str) -> str:
+def buy(client: Redis, *items: str, entry: str = "*") -> str:
     lines = json.dumps([[item, 1] for item in items])
-    return client.xadd(STREAM, {"cart_id": "c", "lines": lines}).decode()
+    return client.xadd(STREAM, {"cart_id": "c", "lines": lines}, id=entry).decode()
 
 
 def baskets(folder: Path) -> list[set[str]]:
@@ -57,7 +57,7 @@ def test_purchases_become_baskets_and_leave_the_stream(client: Redis, tmp_path: 
     assert drain(client, STREAM, str(tmp_path)) == 1
     assert baskets(tmp_path)[2] == {"d"}
     row = pl.read_parquet(sorted(tmp_path.glob("*.parquet"))[0]).row(0, named=True)
-    assert row["basket_id"] == f"purchase:{first}"
+    assert row["basket_id"] == f"purchase:{client.get('tripod:origin').decode()}:{first}"
     assert abs((datetime.now(UTC).replace(tzinfo=None) - row["timestamp"]).total_seconds()) < 3600
 
 
@@ -88,7 +88,7 @@ purchase_log.drain(Redis(unix_socket_path=sys.argv[1]), sys.argv[2], sys.argv[3]
 
 
 @pytest.mark.parametrize("before", [True, False])
-@pytest.mark.parametrize("target", ["(purchase_log._Files, 'write')", "(Redis, 'xtrim')", "(os, 'fsync')"])
+@pytest.mark.parametrize("target", ["(purchase_log._Files, 'write')", "(Redis, 'xdel')", "(os, 'fsync')"])
 def test_a_kill_at_any_moment_loses_nothing_and_counts_nothing_twice(
     client: Redis, server: ValkeyServer, tmp_path: Path, target: str, before: bool
 ) -> None:
@@ -108,8 +108,8 @@ def test_overlapping_files_count_once(client: Redis, tmp_path: Path) -> None:
     buy(client, "a", "b")
     entries = client.xrange(STREAM)
     drain(client, STREAM, str(tmp_path / "one"))
+    client.delete(STREAM)
     for entry_id, fields in entries:
-        client.delete(STREAM)
         client.xadd(STREAM, fields, id=entry_id)
     buy(client, "c")
     drain(client, STREAM, str(tmp_path / "two"))
@@ -141,3 +141,79 @@ def test_the_folder_may_be_behind_a_url(client: Redis) -> None:
     buy(client, "c")
     assert drain(client, STREAM, folder) == 1
     assert len(read_baskets(folder).baskets) == 2
+
+
+def test_two_servers_share_a_folder(client: Redis, tmp_path: Path) -> None:
+    other_server = ValkeyServer(port=0, unix_socket_path=tmp_path / "v.sock")
+    other_server.start()
+    try:
+        other = Redis(unix_socket_path=str(other_server.unix_socket_path))
+        folder = tmp_path / "purchases"
+        buy(client, "late", entry="2000-0")
+        buy(other, "early", entry="1000-0")
+        buy(other, "same", "moment", entry="2000-0")
+        for server in (client, other):
+            drain(server, STREAM, str(folder))
+            assert server.xlen(STREAM) == 0
+        assert sorted(map(sorted, baskets(folder))) == [["early"], ["late"], ["moment", "same"]]
+    finally:
+        other_server.terminate()
+
+
+def test_a_clock_that_went_back_loses_nothing(client: Redis, tmp_path: Path) -> None:
+    buy(client, "first", entry="5000-0")
+    drain(client, STREAM, str(tmp_path))
+    client.flushall()  # the same server, empty, and an hour behind
+    buy(client, "second", entry="4000-0")
+    buy(client, "third", entry="5000-0")
+    assert drain(client, STREAM, str(tmp_path)) == 2
+    assert client.xlen(STREAM) == 0
+    assert sorted(map(sorted, baskets(tmp_path))) == [["first"], ["second"], ["third"]]
+
+
+def test_a_server_restored_from_a_backup_repeats_nothing(client: Redis, tmp_path: Path) -> None:
+    buy(client, "drained before the backup", entry="1000-0")
+    drain(client, STREAM, str(tmp_path))
+    origin = client.get("tripod:origin")
+    buy(client, "in the backup", entry="2000-0")
+    backup = client.xrange(STREAM)
+    buy(client, "after the backup", entry="4000-0")
+    drain(client, STREAM, str(tmp_path))
+    client.flushall()
+    client.set("tripod:origin", origin)
+    for entry_id, fields in backup:
+        client.xadd(STREAM, fields, id=entry_id)
+    buy(client, "after the restore", entry="3000-0")  # between what was drained, and the clock is behind
+    assert drain(client, STREAM, str(tmp_path)) == 1
+    assert client.xlen(STREAM) == 0
+    assert sorted(name for (name,) in map(sorted, baskets(tmp_path))) == [
+        "after the backup",
+        "after the restore",
+        "drained before the backup",
+        "in the backup",
+    ]
+
+
+def write_as_release_0_1(folder: Path, bought: dict[str, list[str]]) -> None:
+    rows = [
+        (f"purchase:{entry}", item, 1, int(entry.split("-")[0])) for entry in bought for item in bought[entry]
+    ]
+    frame = pl.DataFrame(rows, schema=["basket_id", "item_id", "quantity", "timestamp"], orient="row")
+    folder.mkdir(exist_ok=True)
+    first, last = min(bought), max(bought)
+    frame.with_columns(pl.from_epoch("timestamp", time_unit="ms")).write_parquet(
+        folder / f"purchases_{first}_{last}.parquet"
+    )
+
+
+def test_files_of_release_0_1_are_known(client: Redis, tmp_path: Path) -> None:
+    """It was killed after it had written a file and before it had trimmed the stream."""
+    write_as_release_0_1(tmp_path, {"1000-0": ["a", "b"], "3000-0": ["c"]})
+    buy(client, "b", "a", entry="1000-0")
+    buy(client, "of no file", entry="2000-0")
+    buy(client, "of another server", entry="3000-0")  # which gave the same id
+    buy(client, "new", entry="4000-0")
+    assert drain(client, STREAM, str(tmp_path)) == 3
+    assert client.xlen(STREAM) == 0
+    found = sorted(map(sorted, baskets(tmp_path)))
+    assert found == [["a", "b"], ["c"], ["new"], ["of another server"], ["of no file"]]

@@ -212,3 +212,59 @@ def test_bad_item_tables(tmp_path: Path, text: str, message: str) -> None:
     with pytest.raises(DataError) as error:
         read_item_table(str(tmp_path / "i.csv"))
     assert message in str(error.value)
+
+
+def test_a_reordered_export_of_baskets_a_line_keeps_its_keys(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    lines = [rng.permutation(list("abcdefg"))[: rng.integers(1, 4)].tolist() for _ in range(400)]
+    (tmp_path / "one").mkdir()
+    (tmp_path / "one" / "baskets.txt").write_text("".join(" ".join(line) + "\n" for line in lines))
+    (tmp_path / "two").mkdir()
+    shuffled = [rng.permutation(lines[number]).tolist() for number in rng.permutation(400)]
+    for name, part in (("x.txt", shuffled[:150]), ("y.txt", shuffled[150:])):
+        (tmp_path / "two" / name).write_text("\n\n".join(",".join(line) for line in part))
+
+    def keyed(folder: str) -> list[tuple[float, list[str]]]:
+        found = read_baskets(str(tmp_path / folder)).baskets
+        assert found.keys is not None
+        named = [sorted(found.catalogue[row] for row in basket) for basket in found]
+        return sorted(zip(found.keys.tolist(), named, strict=True))
+
+    assert keyed("one") == keyed("two")
+    assert len({key for key, _ in keyed("one")}) == 400
+
+
+def test_equal_baskets_do_not_all_fall_on_one_side(tmp_path: Path) -> None:
+    (tmp_path / "baskets.txt").write_text("a b\n" * 1000)
+    found = read_baskets(str(tmp_path / "baskets.txt")).baskets
+    assert found.keys is not None
+    assert 20 < np.count_nonzero(found.keys < 0.05) < 90
+    assert 0 <= found.keys.min() < found.keys.max() < 1
+
+
+def test_tables_are_keyed_by_the_basket_id(tmp_path: Path) -> None:
+    (tmp_path / "one.csv").write_text("basket_id,item_id\n7,a\n8,b\n")
+    (tmp_path / "two.csv").write_text("basket_id,item_id\n8,c\n6,a\n7,a\n7,d\n")
+    one, two = (read_baskets(str(tmp_path / f"{name}.csv")).baskets.keys for name in ("one", "two"))
+    assert one is not None
+    assert two is not None
+    assert one.tolist() == [two[2], two[0]]
+
+
+@pytest.mark.parametrize("depth", [990, 1010, 100_000])
+@pytest.mark.parametrize(
+    "line", ['{"basket_id": 1, "item_id": DEEP}', '{"basket_id": 1, "item_id": "a", "more": DEEP}', "DEEP"]
+)
+def test_json_that_is_nested_deeply_names_its_line(tmp_path: Path, depth: int, line: str) -> None:
+    deep = line.replace("DEEP", "[" * depth + "]" * depth)
+    (tmp_path / "baskets.jsonl").write_text(f'{{"basket_id": 1, "item_id": "b"}}\n{deep}\n')
+    try:
+        found = read_baskets(str(tmp_path / "baskets.jsonl")).baskets
+    except DataError as error:
+        assert "baskets.jsonl, line 2: " in str(error)
+    else:  # a column that nobody needs may hold what it likes, up to polars' own limit
+        assert found.catalogue == ("a", "b")
+        assert "more" in line
+    (tmp_path / "other.jsonl").write_text(f'{{"more": {"[" * depth + "]" * depth}}}\n')
+    with pytest.raises(DataError, match=r"other\.jsonl"):
+        read_baskets(str(tmp_path / "other.jsonl"))

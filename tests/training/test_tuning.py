@@ -16,9 +16,9 @@ from training.learning import Learned, learn
 from training.neighbours import NeighbourOptions, learn_neighbours
 from training.options import FitOptions
 from training.publishing import Publication, publish
-from training.reading import ReadingRules
+from training.recipe import Recipe
 from training.splitting import Split, split, validation_size
-from training.tuning import Exam, tune
+from training.tuning import Exam, Tune, tune
 
 FIT = FitOptions(rank=6, skew_rank=6, steps=40, batch_size=100, learning_rate=0.03)
 
@@ -61,6 +61,20 @@ def test_every_basket_counts_the_same_and_gives_every_item_in_turn(parts: Split,
     assert all(target not in cart for cart, target in zip(exam.carts, exam.targets, strict=True))
 
 
+def test_with_a_half_life_recent_baskets_decide(parts: Split, learned: Learned) -> None:
+    days = np.arange(len(parts.validation)) * np.timedelta64(1, "D")
+    dated = replace(parts.validation, timestamps=np.datetime64("2026-01-01", "us") + days)
+    kernel = learned.result.kernel
+    exam = Exam(kernel, dated, seed=0, half_life_days=0.2)
+    several = np.flatnonzero(dated.sizes > 1)
+    newest = Exam(kernel, dated.select(several[-1:]), seed=0)
+    assert exam.weights.sum() == pytest.approx(1, abs=0.1)
+    trial, alone = exam.trial(Knobs()), newest.trial(Knobs())
+    assert (trial.hit10, trial.ndcg10, trial.mpr) == pytest.approx(
+        (alone.hit10, alone.ndcg10, alone.mpr), abs=5
+    )
+
+
 def test_the_best_trial_is_chosen_and_beats_the_plain_kernel(parts: Split, learned: Learned) -> None:
     tuning = learned.tuning
     assert tuning is not None
@@ -98,6 +112,46 @@ def test_a_fit_that_was_stopped_is_not_tuned(parts: Split) -> None:
     assert stopped.tuning is None
 
 
+@pytest.mark.parametrize("effort", ["quick", "thorough"])
+def test_tuning_that_was_stopped_keeps_what_it_has_found(
+    parts: Split, learned: Learned, effort: Tune
+) -> None:
+    tried: list[int] = []
+    found = learn(
+        parts,
+        FIT,
+        effort=effort,
+        tuning_callback=lambda done, _: tried.append(done),
+        should_stop=lambda: len(tried) == 3,
+    )
+    assert tried == [0, 1, 2]
+    assert found.interrupted
+    assert not found.result.interrupted
+    assert found.tuning is not None
+    assert found.tuning.interrupted
+    assert found.knobs == found.tuning.best.knobs
+    assert found.relevance is not None
+    assert learned.tuning is not None
+    assert not learned.interrupted
+    assert set(found.tuning.trials) < set(learned.tuning.trials)
+
+
+def test_a_search_that_was_stopped_keeps_the_better_of_what_it_has_found(parts: Split) -> None:
+    """The stop comes while the best kernel is tuned on the finer grid."""
+    phases: list[str] = []
+    found = learn(
+        parts,
+        replace(FIT, steps=10),
+        effort="thorough",
+        announce=phases.append,
+        should_stop=lambda: len(phases) > 14,
+    )
+    assert phases == [*["fitting", "tuning"] * 7, "tuning"]
+    assert found.interrupted
+    assert found.tuning is not None
+    assert found.tuning.best.merit >= max(kernel.best.merit for kernel in found.kernels)
+
+
 def test_validation_baskets_of_one_item_cannot_tune(parts: Split) -> None:
     single = replace(parts.validation, items=parts.validation.items[:5], offsets=np.arange(6))
     found = learn(parts._replace(validation=single), FIT, effort="quick")
@@ -122,9 +176,7 @@ def test_what_was_tried_goes_with_the_version(
     planted: Baskets, parts: Split, learned: Learned, tmp_path: Path
 ) -> None:
     store = ModelStore(tmp_path)
-    publication = Publication(
-        learned, parts, describe_items(planted, None), planted.fingerprint(), ReadingRules()
-    )
+    publication = Publication(learned, parts, describe_items(planted, None), planted.fingerprint(), Recipe())
     stored = store.open(publish(store, publication))
     assert stored.manifest.knobs == learned.knobs
     assert stored.relevance is not None
@@ -148,7 +200,7 @@ def test_without_held_out_baskets_the_report_asks_a_prior_that_has_not_seen_its_
     store = ModelStore(tmp_path)
     version = publish(
         store,
-        Publication(found, parts, describe_items(planted, None), planted.fingerprint(), ReadingRules()),
+        Publication(found, parts, describe_items(planted, None), planted.fingerprint(), Recipe()),
     )
     models = store.manifest(version).metrics["models"]
     assert isinstance(models, dict)

@@ -10,6 +10,7 @@ from typing import Annotated
 
 import typer
 from rich.console import Console
+from rich.markup import escape
 
 from model_store import BadRequestError, ModelStoreError
 from training.errors import DataError, OptionError, TrainingError
@@ -87,9 +88,5 @@ def clear_errors() -> Iterator[None]:
 
 def _leave(error: Exception, code: int) -> None:
     sys.stdout.flush()
-    console.print(f"[bold red]error:[/] {_escaped(str(error))}", soft_wrap=True)
+    console.print(f"[bold red]error:[/] {escape(str(error))}", soft_wrap=True)
     raise typer.Exit(code)
-
-
-def _escaped(text: str) -> str:
-    return text.replace("[", "\\[")

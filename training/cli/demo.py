@@ -40,7 +40,6 @@ def demo(
         rank=50 if large else 20,
         skew_rank=100 if large else 40,
         steps=600 if large else 400,
-        holdout=2000 if large else 100,
         min_item_count=20 if large else 1,
         seed=seed,
     )

@@ -9,6 +9,7 @@ from typing import Annotated
 
 import typer
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
 from model_store import Knobs, ModelStore, StoredModel
@@ -32,7 +33,7 @@ from training.evaluation.scoring import Evaluation, Metrics
 from training.evaluation.tripod import TripodModel
 from training.publishing import REPORT_TITLE, knob_text
 from training.reading import ReadingRules, read_baskets
-from training.splitting import split, split_by_key
+from training.splitting import Split, bound_for, held_out_below, split, split_by_key
 
 _USUAL_HOLDOUT = 2000  # the paper's
 _ITS_OWN = "the model's own"
@@ -98,7 +99,7 @@ def evaluate(
         wanted = {"seed": seed, "holdout": holdout, "validation": validation}
         questions, train = _split_questions(data, stored, wanted, protocol, notes)
     for note in notes:
-        console.print(f"[bold yellow]warning:[/] {note}", soft_wrap=True)
+        console.print(f"[bold yellow]warning:[/] {escape(note)}", soft_wrap=True)
 
     tripod = TripodModel.of(stored.kernel, stored.relevance, knobs)
     with console.status("reading") as status:
@@ -118,7 +119,33 @@ def _split_questions(
     notes: list[str],
 ) -> tuple[Questions, Baskets]:
     """Split as the model's fit did unless told otherwise; say so when test baskets were learned from."""
-    learned = stored.manifest.hyperparameters
+    split_as = _split_by_key if "held_out_below" in stored.manifest.hyperparameters else _split_at_random
+    parts, seen = split_as(data, stored, wanted)
+    if seen and data.fingerprint() == stored.manifest.data_fingerprint:
+        notes.append(
+            f"these are the baskets the model learned from, split in another way (its own: {seen}):"
+            " it has seen test baskets, so its figures are too good"
+        )
+    seed = stored.manifest.seed if wanted["seed"] is None else wanted["seed"]
+    questions = questions_from(parts.test, stored.items.ids, protocol, seed)
+    return questions, translate(parts.train, stored.items.ids)
+
+
+def _split_by_key(data: Baskets, stored: StoredModel, wanted: dict[str, int | None]) -> tuple[Split, str]:
+    """By the model's own bound, or for so many test baskets; and how it had split if it has seen some."""
+    own = held_out_below(stored.manifest)
+    below = own if own and wanted["holdout"] is None else bound_for(data, wanted["holdout"] or None)
+    parts = split_by_key(
+        data,
+        below=below,
+        validation=wanted["validation"] or _learned_with(stored, "validation", 0) or None,
+        seed=stored.manifest.seed if wanted["seed"] is None else wanted["seed"],
+    )
+    return parts, "" if own and below <= own else f"holdout {_learned_with(stored, 'holdout', 0)}"
+
+
+def _split_at_random(data: Baskets, stored: StoredModel, wanted: dict[str, int | None]) -> tuple[Split, str]:
+    """As `fit` of release 0.1 did. Its training jobs held out by other keys, which nobody knows any more."""
     own = {
         "seed": stored.manifest.seed,
         "holdout": _learned_with(stored, "holdout", 0),
@@ -127,22 +154,12 @@ def _split_questions(
     chosen = {name: own[name] if value is None else value for name, value in wanted.items()}
     if chosen["holdout"] == 0:
         chosen["holdout"] = min(_USUAL_HOLDOUT, max(1, len(data) // 5))
-    as_job = learned.get("split") == "by_key" and chosen == own
-    if as_job:
-        parts = split_by_key(data, validation=chosen["validation"] or None, seed=chosen["seed"])
-    else:
-        parts = split(
-            data, validation=chosen["validation"] or None, holdout=chosen["holdout"], seed=chosen["seed"]
-        )
-    same_data = data.fingerprint() == stored.manifest.data_fingerprint
-    if same_data and (own["holdout"] == 0 or chosen != own):
-        notes.append(
-            "these are the baskets the model learned from, split in another way"
-            f" (its own: seed {own['seed']}, holdout {own['holdout']}, validation {own['validation']}):"
-            " it has seen test baskets, so its figures are too good"
-        )
-    questions = questions_from(parts.test, stored.items.ids, protocol, chosen["seed"])
-    return questions, translate(parts.train, stored.items.ids)
+    parts = split(
+        data, validation=chosen["validation"] or None, holdout=chosen["holdout"], seed=chosen["seed"]
+    )
+    by_key = stored.manifest.hyperparameters.get("split") == "by_key"
+    described = "by the keys of release 0.1" if by_key else ", ".join(f"{n} {v}" for n, v in own.items())
+    return parts, described if by_key or own["holdout"] == 0 or chosen != own else ""
 
 
 def _learned_with(stored: StoredModel, option: str, otherwise: int) -> int:
@@ -175,7 +192,7 @@ def _print(evaluation: Evaluation, version: str, knobs: Knobs) -> None:
     out.print(table)
     out.print("in percent, but AUC and log-likelihood; ± half the 95 % bootstrap interval; ties count half")
     for name, reason in evaluation.skipped.items():
-        out.print(f"{NAMES[name]} took no part: {reason}", soft_wrap=True)
+        out.print(f"{NAMES[name]} took no part: {reason}", soft_wrap=True, markup=False)
 
 
 def _cell(metrics: Metrics, column: str) -> str:
@@ -222,7 +239,7 @@ def _write_report(
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "report.html").write_bytes(pages.html)
     (folder / "report.json").write_bytes(pages.json)
-    console.print(f"report written to {folder / 'report.html'}", soft_wrap=True)
+    console.print(f"report written to {folder / 'report.html'}", soft_wrap=True, markup=False)
 
 
 def _curve(stored: StoredModel) -> list[CurvePoint]:

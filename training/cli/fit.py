@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from model_store import ModelStore
+from training.baskets import Baskets
 from training.checkpoint import Checkpoint
 from training.cli.common import (
     DEFAULT_STORE,
@@ -31,12 +33,15 @@ from training.learning import learn
 from training.options import FitOptions, Init, KernelKind
 from training.publishing import Publication, publish
 from training.reading import read_baskets
-from training.splitting import split, validation_size
+from training.recency import effective_size, recency_weights
+from training.recipe import Recipe
+from training.splitting import bound_for, split_by_key, validation_size
 from training.tuning import Tune
 from training.warm_start import active_model
 
 _INTERRUPTED = 130  # what a shell expects after Ctrl-C
 _DEFAULTS = FitOptions()
+_ENOUGH_BASKETS = 1000  # of equal weight
 
 
 @clear_errors()
@@ -79,7 +84,15 @@ def fit_command(
         int | None,
         typer.Option(help="Baskets that steer fit and tuning.", show_default="a twentieth, 300 to 2,000"),
     ] = None,
-    holdout: Annotated[int, typer.Option(help="Baskets kept aside to measure the result on.")] = 0,
+    holdout: Annotated[
+        int | None,
+        typer.Option(
+            min=0,
+            help="Held-out baskets: they measure the result, and compare it with later versions. With 0 "
+            "no training job can compare its model with this one.",
+            show_default="one in twenty",
+        ),
+    ] = None,
     seed: Annotated[int, typer.Option(help="The same seed gives the same split and the same kernel.")] = 0,
     threads: Annotated[
         int, typer.Option(help="CPU threads; one is fastest on a busy machine.")
@@ -124,9 +137,11 @@ def fit_command(
     data = read_baskets(baskets, rules)
     table = None if items is None else read_item_table(items, column_mapping(items_column, ITEM_COLUMNS))
     known = keep_listed(data.baskets, table) if only_listed_items else data.baskets
+    _warn_of_short_half_life(known, half_life_days, json_logs=json_logs)
+    recipe = Recipe(options, rules, only_listed_items, tune, validation, bound_for(known, holdout))
     if validation is None:
         validation = validation_size(len(known), tuned=tune != "none")
-    parts = split(known, validation=validation, holdout=holdout, seed=seed)
+    parts = split_by_key(known, below=recipe.held_out_below, validation=validation, seed=seed)
     previous = active_model(model_store) if init == "previous" else None
     options = resolve_options(options, parts.train, previous)
 
@@ -147,24 +162,40 @@ def fit_command(
             checkpoint=checkpoint,
             previous=previous,
         )
+        if should_stop():  # even too late to save any work: whoever stops it wants no new model live
+            learned = replace(learned, interrupted=True)
 
-    result = learned.result
-    publication = Publication(learned, parts, describe_items(known, table), fingerprint, rules)
+    publication = Publication(learned, parts, describe_items(known, table), fingerprint, recipe)
     with console.status("measuring, and publishing"):
-        version = publish(model_store, publication, report=report and not result.interrupted)
-    if activate and not result.interrupted:
+        version = publish(model_store, publication, report=report and not learned.interrupted)
+    if activate and not learned.interrupted:
         model_store.activate(version)
-    if not result.interrupted:
+    if not learned.interrupted:
         checkpoint.discard()
     _summarise(publication, quiet=quiet, json_logs=json_logs)
     typer.echo(version)
-    if result.interrupted:
+    if learned.interrupted:
         console.print(
             f"interrupted: {version} holds the best so far and is not active. Continue with --resume, or "
             f"activate it with: python -m model_store --store {store} activate {version}",
             soft_wrap=True,
+            markup=False,
         )
         raise typer.Exit(_INTERRUPTED)
+
+
+def _warn_of_short_half_life(baskets: Baskets, half_life_days: float | None, *, json_logs: bool) -> None:
+    weights = recency_weights(baskets, half_life_days)
+    if weights is None or effective_size(weights) >= _ENOUGH_BASKETS:
+        return
+    text = (
+        f"with --half-life-days {half_life_days:g} the {len(baskets):,} baskets say no more than "
+        f"{effective_size(weights):,.0f} of equal weight would: choose a longer half-life"
+    )
+    if json_logs:
+        log_event("warning", text=text)
+    else:
+        console.print(f"[bold yellow]warning:[/] {text}", soft_wrap=True)
 
 
 def _summarise(publication: Publication, *, quiet: bool, json_logs: bool) -> None:

@@ -7,6 +7,7 @@ import subprocess
 import sys
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -33,6 +34,11 @@ class Shop:
 
 @pytest.fixture
 def shop(tmp_path: Path, baskets: Baskets) -> Shop:
+    """Made by `fit` of release 0.1, which split at random."""
+    return made(tmp_path, baskets, {"holdout": HOLDOUT, "validation": VALIDATION})
+
+
+def made(tmp_path: Path, baskets: Baskets, noted: dict[str, Any]) -> Shop:
     path = tmp_path / "baskets.txt"
     path.write_text("".join(" ".join(baskets.catalogue[row] for row in basket) + "\n" for basket in baskets))
     data = read_baskets(str(path)).baskets
@@ -53,7 +59,7 @@ def shop(tmp_path: Path, baskets: Baskets) -> Shop:
             0.01,
         ),
         knobs=Knobs(decoupling=0.5, relevance=1.0, popularity=0.2),
-        hyperparameters={"holdout": HOLDOUT, "validation": VALIDATION},
+        hyperparameters=noted,
         metrics={},
         data_fingerprint=data.fingerprint(),
         seed=SEED,
@@ -109,6 +115,44 @@ def test_another_split_of_the_training_data_is_called_out(shop: Shop) -> None:
         assert result.exit_code == 0, result.output
         assert "it has seen test baskets" in result.stderr
         assert "seed 4, holdout 60, validation 30" in result.stderr
+
+
+def test_a_split_by_key_is_repeated_and_only_more_test_baskets_are_called_out(
+    tmp_path: Path, baskets: Baskets
+) -> None:
+    noted = {"split": "by_key", "held_out_below": 0.05, "validation": VALIDATION, "holdout": 15}
+    shop, out = made(tmp_path, baskets, noted), tmp_path / "figures.json"
+    keys = read_baskets(str(shop.baskets)).baskets.keys
+    assert keys is not None
+    own = int((keys < 0.05).sum())
+    common = ("--baskets", shop.baskets, "--no-baselines", "--json", out)
+    for arguments, asked in (
+        ([], own),
+        (["--seed", 9, "--validation", 31], own),
+        (["--holdout", own - 3], own - 3),
+        (["--holdout", own + 1], own + 1),
+    ):
+        result = run(shop, *common, *arguments)
+        assert result.exit_code == 0, result.output
+        assert ("it has seen test baskets" in result.stderr) == (asked > own)
+        assert figures(out)["tripod"]["baskets"] == asked
+
+
+@pytest.mark.parametrize(
+    ("noted", "said"),
+    [
+        ({"split": "by_key", "held_out_below": 0.0, "holdout": 0}, "holdout 0"),
+        ({"split": "by_key", "holdout": 60}, "by the keys of release 0.1"),
+    ],
+)
+def test_what_cannot_be_known_to_be_held_out_is_called_out(
+    tmp_path: Path, baskets: Baskets, noted: dict[str, Any], said: str
+) -> None:
+    shop = made(tmp_path, baskets, noted)
+    result = run(shop, "--baskets", shop.baskets, "--no-baselines")
+    assert result.exit_code == 0, result.output
+    assert "it has seen test baskets" in result.stderr
+    assert said in result.stderr
 
 
 def test_other_baskets_are_not_called_out(shop: Shop, tmp_path: Path) -> None:

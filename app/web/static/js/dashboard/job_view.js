@@ -92,7 +92,7 @@ export class JobView {
       ["Version", job.version && `${job.version}${job.activated ? ", live" : ""}`],
       ["Learned from", job.baskets && `${count(job.baskets)} baskets, ${count(job.items)} items`],
       ["Validation", job.validation_log_likelihood !== null && figure(job.validation_log_likelihood)],
-      ["Gate", job.gate && `${job.gate.metric} ${figure(job.gate.candidate)} against ${figure(job.gate.active)} of the model before`],
+      ["Gate", job.gate && `${job.gate.metric} ${figure(job.gate.candidate)} against ${figure(job.gate.rival_figure ?? job.gate.active)} of ${job.gate.rival ?? "the model before"}`],
       ["Reason", job.error],
     ].filter(([, value]) => value);
     return h("dl", { class: "facts" }, facts.flatMap(([name, value]) => [h("dt", {}, name), h("dd", {}, value)]));

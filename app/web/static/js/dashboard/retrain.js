@@ -11,15 +11,15 @@ export class RetrainForm {
     this.begun = begun;
     this.message = h("div", {});
     this.form = /** @type {HTMLFormElement} */ (h("form", { class: "fields" },
-      h("label", {}, "Start from", h("select", { name: "init" }, h("option", { value: "scaled" }, "scratch"), h("option", { value: "previous" }, "the active model"))),
+      h("label", {}, "Start from", h("select", { name: "init" }, h("option", { value: "" }, "as last time"), h("option", { value: "scaled" }, "scratch"), h("option", { value: "previous" }, "the active model"))),
       h("label", {}, "Go live", h("select", { name: "activate" },
         h("option", { value: "auto" }, "if not worse"), h("option", { value: "always" }, "always"), h("option", { value: "never" }, "by hand"))),
       h("label", {}, "Tuning", h("select", { name: "tune" },
-        h("option", { value: "quick" }, "quick"), h("option", { value: "thorough" }, "thorough: several fits"), h("option", { value: "none" }, "none"))),
-      h("label", {}, "Steps", h("input", { type: "number", name: "steps", min: 1, max: 10000000, placeholder: "default" })),
-      h("label", {}, "Seed", h("input", { type: "number", name: "seed", min: 0, max: 2147483647, placeholder: "0" })),
-      h("label", {}, "Rank", h("input", { type: "number", name: "rank", min: 1, max: 10000, placeholder: "from the data" })),
-      h("label", {}, "Skew rank", h("input", { type: "number", name: "skew_rank", min: 2, max: 10000, step: 2, placeholder: "from the data" })),
+        h("option", { value: "" }, "as last time"), h("option", { value: "quick" }, "quick"), h("option", { value: "thorough" }, "thorough: several fits"), h("option", { value: "none" }, "none"))),
+      h("label", {}, "Steps", h("input", { type: "number", name: "steps", min: 1, max: 10000000, placeholder: "as last time" })),
+      h("label", {}, "Seed", h("input", { type: "number", name: "seed", min: 0, max: 2147483647, placeholder: "as last time" })),
+      h("label", {}, "Rank", h("input", { type: "number", name: "rank", min: 1, max: 10000, placeholder: "as last time" })),
+      h("label", {}, "Skew rank", h("input", { type: "number", name: "skew_rank", min: 2, max: 10000, step: 2, placeholder: "as last time" })),
       h("label", { class: "check all" }, h("input", { type: "checkbox", name: "purchases", checked: true }), "Learn from checked-out carts as well"),
       h("button", { type: "submit", class: "primary all" }, "Retrain"),
       this.message));
@@ -36,10 +36,12 @@ export class RetrainForm {
   /** @returns {import("../api.js").Call} */
   call() {
     const fields = new FormData(this.form);
-    const numbers = ["steps", "seed", "rank", "skew_rank"]
-      .filter((name) => fields.get(name))
-      .map((name) => [name, Number(fields.get(name))]);
-    const options = { init: fields.get("init"), tune: fields.get("tune"), ...Object.fromEntries(numbers) };
+    // What is left out is as in the active version.
+    const given = (/** @type {string[]} */ names) => names.filter((name) => fields.get(name));
+    const options = Object.fromEntries([
+      ...given(["init", "tune"]).map((name) => [name, fields.get(name)]),
+      ...given(["steps", "seed", "rank", "skew_rank"]).map((name) => [name, Number(fields.get(name))]),
+    ]);
     return { method: "POST", path: "/training-jobs", body: { activate: fields.get("activate"), purchases: fields.has("purchases"), options } };
   }
 
