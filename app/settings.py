@@ -101,7 +101,7 @@ class Settings(BaseSettings):
         ge=0,
         le=100,
         description="A new model may be this much worse in NDCG@10, in points of 100, than the active one "
-        "and the best of the five activated last, and still go live.",
+        "and the best of the ten activated last, and still go live.",
     )
     keep_models: int = Field(
         default=10,
