@@ -14,20 +14,23 @@ _FAILED = 22  # curl's exit code for an HTTP error
 
 
 def main() -> None:
-    """Send one request and print the answer's body."""
+    """Send one request and print the answer's body, or its headers after HEAD."""
     parser = argparse.ArgumentParser(prog="curl")
     parser.add_argument("url")
     parser.add_argument("-X", "--request", dest="method")
     parser.add_argument("-H", "--header", dest="headers", action="append", default=[])
     parser.add_argument("-d", "--data")
+    parser.add_argument("-I", "--head", action="store_true")
     parser.add_argument("-s", "--silent", action="store_true")
     given = parser.parse_args()
     headers = dict(header.split(": ", 1) for header in given.headers)
     body = None if given.data is None else given.data.encode()
-    request = urllib.request.Request(given.url, body, headers, method=given.method)
+    method = "HEAD" if given.head else given.method
+    request = urllib.request.Request(given.url, body, headers, method=method)
     try:
         with urllib.request.urlopen(request, timeout=60) as answer:
-            sys.stdout.buffer.write(answer.read())
+            shown = str(answer.headers).encode() if given.head else answer.read()
+            sys.stdout.buffer.write(shown)
     except urllib.error.HTTPError as error:
         sys.stdout.buffer.write(error.read())
         print(f"curl: the answer is {error.code}", file=sys.stderr)
