@@ -89,7 +89,7 @@ def test_start_follows_a_job_to_its_end(folder: Path, running: Service) -> None:
             {"TRIPOD_URL": "http://127.0.0.1:1"},
             "The service at http://127.0.0.1:1 cannot be reached",
         ),
-        (["list"], {"TRIPOD_ADMIN_KEY": "wrong key, wrong key"}, "Send the key that TRIPOD_ADMIN_KEY holds"),
+        (["list"], {"TRIPOD_ADMIN_KEY": "wrong key, wrong key"}, "must hold the same key"),
         (["watch", "none"], {}, "There is no training job 'none'"),
         (["start", "-o", "steps"], {}, "'steps' is not NAME=VALUE"),
         (["start", "-o", "steps=-1"], {}, "body.options.steps"),
