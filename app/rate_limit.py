@@ -38,7 +38,7 @@ class RateLimiter:
         if path in _FREE or path.startswith(_FREE_FILES) or not self._link.answers:
             return
         try:
-            with self._link.reaching():
+            with self._link.reaching(writes=True):
                 wait = int(
                     await self._take(keys=[f"tripod:rate:{_client(address)}"], args=[self._per_minute])
                 )

@@ -98,19 +98,19 @@ class RedisLink:
         """Whether Redis could be reached last time."""
         return self._trouble is None or self._trouble.code is not None
 
-    def reaching(self) -> _Call:
+    def reaching(self, *, writes: bool = False) -> _Call:
         """The client, in a `with`; a Redis that cannot be used inside the block becomes `RedisAway`."""
-        return _Call(self, writes=True)
+        return _Call(self, writes=writes)
 
     async def read(self, *command: str | int) -> Any:
         """The answer to one command that only reads, the cheapest way."""
-        with _Call(self, writes=False):
+        with self.reaching():
             return await self._reads.ask(*command)
 
     async def missing(self) -> str | None:
         """Why carts cannot be kept right now, found out by a write; None if they can."""
         try:
-            with self.reaching() as redis:
+            with self.reaching(writes=True) as redis:
                 await redis.set(_PROBE, 1, px=10_000)
         except RedisAway as problem:
             trouble = trouble_of(problem.__cause__) if problem.__cause__ else None

@@ -21,6 +21,7 @@ _CLASSES = {
     exceptions.ReadOnlyError: "READONLY",
     exceptions.TryAgainError: "TRYAGAIN",
 }
+_DENIED_IN_SCRIPT = "ACL failure in script"
 _WORDS = re.compile(
     r"(?:^|caused error: \(['\"]|: -)"
     r"(BUSY|CLUSTERDOWN|LOADING|MASTERDOWN|MISCONF|NOMASTERLINK|NOREPLICAS|OOM|READONLY|TRYAGAIN) "
@@ -51,5 +52,7 @@ def trouble_of(error: BaseException) -> RedisTrouble | None:
     for kind, code in _CLASSES.items():
         if isinstance(error, kind):
             return RedisTrouble(f"{code} {text}", code)
+    if text.startswith(_DENIED_IN_SCRIPT):
+        return RedisTrouble(text, "NOPERM")
     found = _WORDS.search(text)
     return RedisTrouble(text, found[1]) if found else None

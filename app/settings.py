@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from ipaddress import ip_network
 from typing import Literal
 from urllib.parse import urlsplit
@@ -9,7 +10,7 @@ from urllib.parse import urlsplit
 from croniter import croniter
 from pydantic import AliasChoices, Field, SecretStr, ValidationError, field_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
-from redis.connection import parse_url
+from redis import ConnectionPool, RedisError
 
 from app.jobs.schemas import JobRequest
 
@@ -132,11 +133,16 @@ class Settings(BaseSettings):
         if url is not None and urlsplit(url).scheme not in ("redis", "rediss", "unix"):
             raise ValueError("it must begin with redis://, rediss:// or unix://")
         try:
-            parse_url(url or "redis://")  # type: ignore[no-untyped-call]
-        except ValueError:  # whose text may hold a part of the password
+            _check_redis_url(url or "redis://")
+        except (
+            ValueError,
+            TypeError,
+            AttributeError,
+            RedisError,
+        ):  # their text may hold a password
             raise ValueError(
-                "it is no URL such as redis://:password@host:6379/0 (write / in a password as %2F, # as %23, "
-                "? as %3F)"
+                "it is no URL such as redis://:password@host:6379/0, or has an option that redis-py does not "
+                "know (write / in a password as %2F, # as %23, ? as %3F)"
             ) from None
         return url or None
 
@@ -169,6 +175,14 @@ class Settings(BaseSettings):
         return body
 
 
+def _check_redis_url(url: str) -> None:
+    """Raises if no connection can be made from it; nothing is sent."""
+    ConnectionPool.from_url(url).make_connection()
+    database = urlsplit(url).path.strip("/")
+    if not url.startswith("unix:") and database and not database.isdecimal():
+        raise ValueError("the database is a number")
+
+
 def load_settings() -> Settings:
     """Read the environment; SettingsError says which variable is wrong and how."""
     try:
@@ -194,7 +208,8 @@ def settings_table() -> str:
 def _sentence(error: ValidationError) -> str:
     first = error.errors(include_url=False)[0]
     location = str(first["loc"][0])
-    name = location if location.isupper() else variable_name(location)
+    name = "REDIS_URL" if location == "TRIPOD_REDIS_URL" and location not in os.environ else location
+    name = name if name.isupper() else variable_name(name)
     message = first["msg"].removeprefix("Value error, ")
     may_hold_a_secret = name.endswith(("_KEY", "_URL")) or "@" in str(first["input"])
     shown = "" if may_hold_a_secret else f"={first['input']!r}"

@@ -96,7 +96,7 @@ class CartStore:
         request = {name: value for name, value in asdict(change).items() if value is not None}
         request |= {"ttl": self._ttl, "memory_ttl": self._memory_ttl, "fingerprint": change.fingerprint()}
         request |= {"max_lines": MAX_LINES, "max_quantity": MAX_QUANTITY, "cart_prefix": _CART}
-        with self._link.reaching():
+        with self._link.reaching(writes=True):
             outcome, text = await self._script(keys=keys, args=[json.dumps(request)])
         return outcome.decode(), _parse(text) if text else None
 

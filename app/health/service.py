@@ -27,7 +27,7 @@ class Health:
         if (reason := await self._link.missing()) is not None:
             missing["redis"] = reason
         if missing:
-            detail = "; ".join(f"{name}: {why}" for name, why in missing.items())
+            detail = "; ".join(f"{name}: {why.rstrip('.')}" for name, why in missing.items())
             raise NotReady(f"Missing: {detail}.", missing=missing, watchers=self._watchers.health())
         refusal = self._models.refusal
         return ReadyAnswer(

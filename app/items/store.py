@@ -97,7 +97,7 @@ class OverrideStore:
 
     async def patch(self, item_id: str, fields: dict[str, Any]) -> None:
         """Change some fields of one item's override."""
-        with self._link.reaching():
+        with self._link.reaching(writes=True):
             await self._patch(
                 keys=[_OVERRIDES, _CHANGES, _LOG], args=[item_id, json.dumps(fields), _LOG_LENGTH]
             )

@@ -27,6 +27,7 @@ from model_store import (
     DamagedModelError,
     ModelStore,
     ModelStoreError,
+    StorageError,
     UnknownFileError,
 )
 
@@ -73,6 +74,11 @@ class Models:
             raise
         self.store_error = None
         loaded = self._catalogues.model
+        if active is None and loaded is not None:
+            raise StorageError(
+                f"{self._store.location} has no active model any more: is the store still there? "
+                f"Model {loaded.version} goes on answering"
+            )
         if active is None or (loaded is not None and loaded.version == active):
             self.refusal = None
             return

@@ -127,6 +127,23 @@ def test_a_kernel_that_is_cut_off_while_live_ends_nothing(
     assert version_in_use(service) == newer
 
 
+def test_a_store_that_vanishes_is_told_and_the_model_goes_on(
+    start: Callable[..., Service], tmp_path: Path
+) -> None:
+    version = publish(tmp_path / "store")
+    service = start().ready()
+    (tmp_path / "store").rename(tmp_path / "elsewhere")
+    reason = eventually(
+        lambda: service.client.get("/readyz").json()["watchers"]["models"], "the lost store is not told"
+    )
+    assert f"Model {version} goes on answering" in reason
+    assert service.client.get("/recommend").status_code == 200
+    (tmp_path / "elsewhere").rename(tmp_path / "store")
+    eventually(
+        lambda: service.client.get("/readyz").json()["watchers"]["models"] is None, "it is not found again"
+    )
+
+
 def test_a_version_shows_the_report_it_came_with(start: Callable[..., Service], tmp_path: Path) -> None:
     models = ModelStore(tmp_path / "store")
     page = b"<!doctype html><style>p { color: red }</style><script>alert(1)</script><p>good</p>"

@@ -80,9 +80,21 @@ def test_a_bad_setting_stops_the_start_with_a_sentence(variable: str, value: str
 )
 def test_a_bad_redis_url_does_not_show_its_password(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("REDIS_URL", url)
-    with pytest.raises(SettingsError, match="REDIS_URL cannot be used") as refused:
+    with pytest.raises(SettingsError, match=r"^REDIS_URL cannot be used") as refused:
         load_settings()
     assert "hunter2" not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    "url",
+    ["redis://127.0.0.1:1/0?nosuch=1", "rediss://127.0.0.1:1/0?ssl_cert_reqs=bogus", "redis://127.0.0.1:1/x"],
+)
+def test_a_redis_url_that_no_connection_can_be_made_from_is_refused(
+    url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TRIPOD_REDIS_URL", url)
+    with pytest.raises(SettingsError, match=r"^TRIPOD_REDIS_URL cannot be used"):
+        load_settings()
 
 
 @pytest.mark.parametrize(
