@@ -29,11 +29,13 @@ from model_store.errors import (
     UnknownFileError,
     UnknownVersionError,
 )
+from model_store.history import Activated
 from model_store.items import Items
 from model_store.manifest import Kind, Knobs, Manifest
 from model_store.store import ModelStore, VersionInfo
 
 __all__ = [
+    "Activated",
     "ActiveVersionError",
     "BadRequestError",
     "DamagedModelError",

@@ -13,7 +13,7 @@ from typing import BinaryIO, Protocol
 from model_store.manifest import Manifest, is_version
 
 ACTIVE = "ACTIVE"  # one line: the active version
-HISTORY = "HISTORY"  # the versions that were active before it, newest first, one a line
+HISTORY = "HISTORY"  # the versions activated last, newest first, one a line; see `Activated`
 _SCRATCH = ".unfinished-"
 
 

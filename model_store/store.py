@@ -26,11 +26,10 @@ from model_store.errors import (
     UnknownVersionError,
     reason,
 )
+from model_store.history import Activated, newest_of_each, parse_history, write_history
 from model_store.manifest import MANIFEST, Manifest, check_version, is_version, new_version, parse_manifest
 from model_store.remote import RemoteFolder
 from model_store.storage import ACTIVE, HISTORY, LocalFolder, Storage
-
-_REMEMBERED = 20  # activations
 
 
 @dataclass(frozen=True)
@@ -117,29 +116,35 @@ class ModelStore:
             )
         return version
 
-    def history(self) -> list[str]:
+    def history(self) -> list[Activated]:
         """The versions that were activated last, newest first; some may have been deleted since.
 
         The active one comes first whatever the file says: release 0.1 activates without writing it.
         """
-        active = self.active()
-        return self._history([] if active is None else [active])
+        noted, active = self._noted(), self.active()
+        if active is None or (noted and noted[0].version == active):
+            return noted
+        return newest_of_each([Activated(active), *noted])
 
-    def _history(self, newest: list[str]) -> list[str]:
-        lines = (self._text(HISTORY) or "").splitlines()
-        return list(dict.fromkeys([*newest, *filter(is_version, lines)]))[:_REMEMBERED]
+    def _noted(self) -> list[Activated]:
+        return parse_history(self._text(HISTORY) or "")
 
-    def activate(self, version: str) -> None:
-        """Make a version the active one, after verifying it; on any error the old one stays active."""
+    def activate(self, version: str, *, by_gate: bool = False) -> None:
+        """Make a version the active one, after verifying it; on any error the old one stays active.
+
+        `by_gate`: the gate of a training job decided it, not a person.
+        """
         self._require(version)
         with self._translated(f"model {version} could not be activated"), self._storage.exclusive():
             self.verify(version)
             try:
                 history = self.history()
             except DamagedModelError:  # of the pointer, which is replaced now
-                history = self._history([])
-            # The history first: it then holds only what really was active, whenever a crash comes.
-            self._storage.replace(HISTORY, "".join(f"{name}\n" for name in history))
+                history = self._noted()
+            history = newest_of_each([Activated(version, by_gate), *history])
+            # The history first: should a crash come now, it names a version that nearly was active, and the
+            # active one counts as chosen by a person. Both do no harm.
+            self._storage.replace(HISTORY, write_history(history))
             self._storage.replace(ACTIVE, f"{version}\n")
 
     def versions(self) -> list[VersionInfo]:
@@ -170,7 +175,7 @@ class ModelStore:
             raise BadRequestError(f"cannot keep {keep} versions: keep 0 or more")
         with self._translated("the store could not be pruned"), self._storage.exclusive():
             names = sorted(self._storage.versions(), reverse=True)
-            way_back = [name for name in self.history() if name in names][:2]
+            way_back = [entry.version for entry in self.history() if entry.version in names][:2]
             removed = [name for name in names[keep:] if name not in way_back]
             for name in removed:
                 self._storage.remove(name)

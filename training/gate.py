@@ -1,7 +1,8 @@
 """The gate: a new model goes live unless it is, beyond reasonable doubt, worse than what was live before.
 
-It is compared with the active version and with the best of those that were active lately. Without the latter,
-many retrains that each lose a little less than is tolerated would add up to a bad model.
+It is compared with the active version and with the best of those that the gate has let go live since a person
+last chose a version, that one included. Without the latter, many retrains that each lose a little less than
+is tolerated would add up to a bad model.
 """
 
 from __future__ import annotations
@@ -57,13 +58,13 @@ def compare(
     ten resamples of the queries it falls behind by more than the tolerance. Of the earlier versions those
     take part that held out as much as the candidate and the active one did.
     """
-    bound = min(_bound(candidate), _bound(active))
+    bound = _bound(candidate, active)
     assert held_out.keys is not None
     asked = held_out.select(np.flatnonzero((held_out.keys < bound) & (held_out.sizes >= 2)))
     if len(asked) == 0:
         raise IncomparableError(
             f"no held-out basket has two items to compare it with the active version {active.version} on; "
-            "activate it by hand if you trust it"
+            "activate it by hand if you trust it, or train with activate: always"
         )
     queries = hold_one_out(_newest(asked), Protocol.PAPER, np.random.default_rng(seed))
     rivals = [active, *(model for model in earlier if (held_out_below(model.manifest) or 0) >= bound)]
@@ -90,15 +91,23 @@ def compare(
     return against_active if best == 0 or not against_active.accepted else verdict(best)
 
 
-def _bound(model: StoredModel) -> float:
-    bound = held_out_below(model.manifest)
-    if bound is None:
-        raise IncomparableError(
-            f"it cannot be compared, because version {model.version} does not say which baskets it held out "
-            "(release 0.1 made it, or it was fitted with --holdout 0); look at the report of the new one and "
-            "activate it by hand this once, later training jobs compare by themselves"
-        )
-    return bound
+def _bound(candidate: StoredModel, active: StoredModel) -> float:
+    """Neither has learned from baskets with a smaller key."""
+    own, theirs = held_out_below(candidate.manifest), held_out_below(active.manifest)
+    if own and theirs:
+        return min(own, theirs)
+    silent = active if theirs is None else candidate
+    way_out = (
+        "look at the report of the new one and activate it by hand this once (or train with activate: "
+        "always); later training jobs compare by themselves"
+        if own
+        else "the new one began at such a version, so it cannot be compared later either: train with init: "
+        "scaled and activate: always this once, later training jobs compare by themselves"
+    )
+    raise IncomparableError(
+        f"it cannot be compared, because version {silent.version} does not say which baskets it held out "
+        "(release 0.1 made it, it was fitted with --holdout 0, or it began at such a version); " + way_out
+    )
 
 
 def _newest(baskets: Baskets) -> Baskets:

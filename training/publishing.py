@@ -101,14 +101,14 @@ def _questions(parts: Split) -> Questions | None:
 
 def _report_data(publication: Publication, asked: Questions, found: Assessment) -> ReportData:
     result, parts = publication.result, publication.parts
-    notes = (
-        []
-        if len(parts.test)
-        else [
+    notes = []
+    if not len(parts.test):
+        notes.append(
             "no baskets were held out: the figures come from the validation baskets that also steered the "
             "fit and its tuning, so they flatter"
-        ]
-    )
+        )
+        if result.options.init == "previous":
+            notes.append("the fit began at an earlier model, which may have learned from these baskets too")
     return ReportData(
         title=REPORT_TITLE,
         facts={

@@ -7,31 +7,41 @@ already: a crash before the renaming loses nothing and one after it repeats noth
 Entry ids are times, so two Redis servers may give the same ones, and one whose clock went back may give
 smaller ones than before. Each server therefore has an origin, a random name that it keeps: it is part of the
 files' names and of the basket ids, and what one server has drained says nothing about another's entries.
+
+An entry that is no purchase, whoever wrote it, stays in the stream with a warning: nothing is lost, and no
+job fails because of it.
 """
 
 from __future__ import annotations
 
 import io
-import json
+import logging
 import os
 import re
 import secrets
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import fsspec
 import polars as pl
 from fsspec.implementations.local import LocalFileSystem
+from pydantic import Field, TypeAdapter, ValidationError
 from redis import Redis
+
+_log = logging.getLogger(__name__)
 
 ENTRIES_AT_ONCE = 20_000  # in one file
 FOLDER = "purchases"
 ORIGIN = "tripod:origin"  # the key that holds a server's origin
 _FILE = re.compile(r"purchases_(?:([0-9a-f]+)_)?(\d+-\d+)_(\d+-\d+)\.parquet")  # release 0.1: no origin
 
+_NAMED = 5  # entries in a warning
+
 Id = tuple[int, int]
+Line = tuple[Annotated[str, Field(min_length=1)], Annotated[int, Field(ge=-(2**63), lt=2**63)]]
+_LINES = TypeAdapter(list[Line])
 
 
 @dataclass(frozen=True)
@@ -39,12 +49,15 @@ class _Purchase:
     """An entry of the stream."""
 
     entry: str
-    lines: list[tuple[str, int]]  # item and quantity
+    lines: list[Line]  # item and quantity
 
     @classmethod
-    def of(cls, entry_id: bytes, fields: dict[bytes, bytes]) -> _Purchase:
-        lines = [(str(item), int(quantity)) for item, quantity in json.loads(fields[b"lines"])]
-        return cls(entry_id.decode(), lines)
+    def of(cls, entry_id: bytes, fields: dict[bytes, bytes]) -> _Purchase | None:
+        """None if it is no purchase."""
+        try:
+            return cls(entry_id.decode(), _LINES.validate_json(fields.get(b"lines", b"")))
+        except ValidationError:
+            return None
 
 
 def purchases_folder(data: str) -> str:
@@ -55,26 +68,42 @@ def purchases_folder(data: str) -> str:
 
 
 def drain(client: Redis, stream: str, folder: str) -> int:
-    """Move all entries of the stream into files of the folder; returns how many baskets were new to it."""
+    """Move all purchases of the stream into files of the folder; returns how many were new to it."""
     client.set(ORIGIN, secrets.token_hex(6), nx=True)
     kept: Any = client.get(ORIGIN)
     origin = kept.decode()
     files = _Files(folder)
-    moved = 0
-    while True:
-        entries: Any = client.xrange(stream, count=ENTRIES_AT_ONCE)
-        if not entries:
-            return moved
-        purchases = [_Purchase.of(*entry) for entry in entries]
-        known = files.baskets(origin, _order(purchases[0].entry), _order(purchases[-1].entry))
-        new = [purchase for purchase in purchases if not _is_known(purchase, origin, known)]
-        if new:
-            name = f"purchases_{origin}_{new[0].entry}_{new[-1].entry}.parquet"
-            files.write(name, _as_parquet(new, origin))
-        moved += len(new)
-        client.xdel(stream, *(entry_id for entry_id, _ in entries))
+    moved, unreadable = 0, list[str]()
+    entries: Any = client.xrange(stream, count=ENTRIES_AT_ONCE)
+    while entries:
+        read = {entry_id: _Purchase.of(entry_id, fields) for entry_id, fields in entries}
+        unreadable += [entry_id.decode() for entry_id, purchase in read.items() if purchase is None]
+        moved += _move(client, stream, files, [purchase for purchase in read.values() if purchase], origin)
         if len(entries) < ENTRIES_AT_ONCE:  # what comes in meanwhile is for the next time
-            return moved
+            break
+        entries = client.xrange(stream, min=f"({entries[-1][0].decode()}", count=ENTRIES_AT_ONCE)
+    if unreadable:
+        _log.warning(
+            "left in the stream %s because they are no purchases (XRANGE shows, XDEL removes them): "
+            "%d entries, first %s",
+            stream,
+            len(unreadable),
+            ", ".join(unreadable[:_NAMED]),
+        )
+    return moved
+
+
+def _move(client: Redis, stream: str, files: _Files, purchases: list[_Purchase], origin: str) -> int:
+    """Purchases, in order, from the stream into one file; returns how many were in none yet."""
+    if not purchases:
+        return 0
+    known = files.baskets(origin, _order(purchases[0].entry), _order(purchases[-1].entry))
+    new = [purchase for purchase in purchases if not _is_known(purchase, origin, known)]
+    if new:
+        name = f"purchases_{origin}_{new[0].entry}_{new[-1].entry}.parquet"
+        files.write(name, _as_parquet(new, origin))
+    client.xdel(stream, *(purchase.entry for purchase in purchases))
+    return len(new)
 
 
 def _basket_id(purchase: _Purchase, origin: str) -> str:

@@ -28,8 +28,8 @@ class Recipe:
 
     @classmethod
     def of(cls, told: Mapping[str, Any]) -> Recipe:
-        """From options by their names on the command line of `fit`; what is left out has its default."""
-        left = dict(told)
+        """From options by their names on the command line of `fit`; what is left out or None: its default."""
+        left = {name: value for name, value in told.items() if value is not None}
 
         def taken(kind: type[FitOptions | ReadingRules]) -> dict[str, Any]:
             return {part.name: left.pop(part.name) for part in fields(kind) if part.name in left}
@@ -48,12 +48,13 @@ class Recipe:
 
 _OWN = ("only_listed_items", "tune", "validation", "held_out_below")
 _CHOSEN_FROM_DATA = ("rank", "skew_rank", "validation")
+_OF_THE_MACHINE = ("threads",)
 
 
 def inherited(manifest: Manifest) -> dict[str, Any]:
     """What a retraining takes over from a version, for `Recipe.of`; release 0.1 noted less of it.
 
-    What had been chosen from the data is chosen anew.
+    What had been chosen from the data is chosen anew, and what suits a machine says nothing about another.
     """
     noted = manifest.hyperparameters
     left_to_data = noted.get("left_to_data") or []
@@ -61,7 +62,7 @@ def inherited(manifest: Manifest) -> dict[str, Any]:
     told = {
         name: noted[name]
         for name in Recipe().as_dict()
-        if noted.get(name) is not None and name not in left_to_data
+        if noted.get(name) is not None and name not in (*left_to_data, *_OF_THE_MACHINE)
     }
     if told.get("skew_rank") == 0:  # a kernel without skew columns, which another kind may have
         del told["skew_rank"]

@@ -14,6 +14,7 @@ from model_store import ModelStore, StoredModel
 from ndpp import Kernel
 from training.errors import OptionError
 from training.options import FitOptions, KernelKind
+from training.splitting import held_out_below
 from training.trainable import Trainable
 
 _FAINT = 0.1  # columns that the earlier kernel did not have start this much weaker, so as not to drown it
@@ -26,11 +27,13 @@ class Previous:
     kernel: Kernel
     kind: KernelKind
     item_ids: Sequence[str]
+    held_out_below: float = 0.0  # it has not learned from baskets with a smaller key
 
     @classmethod
     def of(cls, stored: StoredModel) -> Previous:
         """The kernel of a stored model."""
-        return cls(stored.kernel, stored.manifest.kind, stored.items.ids)
+        bound = held_out_below(stored.manifest) or 0.0
+        return cls(stored.kernel, stored.manifest.kind, stored.items.ids, bound)
 
     @property
     def rank(self) -> int:
@@ -46,6 +49,11 @@ class Previous:
 def active_model(store: ModelStore) -> Previous | None:
     """The store's active model, None if there is none."""
     return None if store.active() is None else Previous.of(store.open())
+
+
+def held_out_by_both(below: float, previous: Previous | None) -> float:
+    """The bound for a fit that begins there: what the earlier model has learned from cannot be held out."""
+    return below if previous is None else min(below, previous.held_out_below)
 
 
 def like_previous(options: FitOptions, previous: Previous) -> FitOptions:

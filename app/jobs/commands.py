@@ -68,7 +68,7 @@ def list_(url: Url = DEFAULT_URL, key: Key = "") -> None:
             "" if validation is None else f"{validation:.2f}",
             job["version"] or "",
             "yes" if job["activated"] else "",
-            job["error"] or job["note"] or "",
+            " ".join(filter(None, (job["error"], job["note"]))),
         )
     out = Console(highlight=False, markup=False)  # a path may hold what looks like markup
     if not out.is_terminal:
@@ -115,6 +115,8 @@ def _watch(client: JobsClient, job_id: str) -> None:
     if job.get("state") not in ENDED:
         raise ClientError(f"The stream of job {job_id} ended before the job: watch it again.")
     print(f"{job_id} {job['state']}" + (f": {job['error']}" if job["error"] else f" {job['version'] or ''}"))
+    if job["note"]:
+        print(job["note"], file=sys.stderr)
     if job["state"] != "succeeded":
         raise typer.Exit(1)
 

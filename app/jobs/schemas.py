@@ -23,7 +23,8 @@ _Count = Annotated[int, Field(ge=1, le=10_000_000)]
 class FitOptions(Strict):
     """The options of `python -m training fit`, under the same names.
 
-    What is left out is as in the active version, and without one the default of `fit`.
+    What is left out is as in the active version (but for `threads` and `report`), and without one the default
+    of `fit`. An explicit null is the default of `fit`, whatever the active version has.
     """
 
     kernel: Literal["symmetric", "ndpp2019", "scalable", "tied"] | None = None
@@ -71,8 +72,8 @@ class FitOptions(Strict):
     )
 
     def given(self) -> dict[str, object]:
-        """What was asked for."""
-        return self.model_dump(exclude_none=True)
+        """What was asked for; None is the default of `fit`."""
+        return self.model_dump(exclude_unset=True)
 
 
 class JobRequest(Strict):
@@ -91,10 +92,11 @@ class JobRequest(Strict):
     )
     purchases: bool = Field(
         default=True,
-        description="Learn from checked-out carts as well: those beside `TRIPOD_DATA`, with the newest.",
+        description="Learn from checked-out carts as well: the drained ones, with the newest.",
     )
     activate: Literal["auto", "never", "always"] = Field(
-        default="auto", description="`auto`: unless the new model is worse than those before it."
+        default="auto",
+        description="`auto`: unless the new model is worse than those before it, or cannot be compared.",
     )
     options: FitOptions = Field(default_factory=FitOptions)
 
@@ -107,7 +109,8 @@ class GateFigures(BaseModel):
     active: float = Field(description="The active version's figure.", examples=[22.8])
     rival: str | None = Field(
         default=None,
-        description="The version that decided: the active one, or a better one that was active lately.",
+        description="The version that decided: the active one, or a better one that was active since a "
+        "person last chose a version.",
         examples=["20261115-021530-3f9a1c"],
     )
     rival_figure: float | None = Field(default=None, examples=[22.8])
@@ -139,7 +142,9 @@ class Job(BaseModel):
     seconds_left: float | None = Field(default=None, description="Of the fit, at most, at its present pace.")
     purchases_drained: int | None = Field(default=None, description="Checked-out carts new to the data.")
     options_used: FitOptions | None = Field(
-        default=None, description="All options, once they are chosen: what was not asked for as well."
+        default=None,
+        description="All options, also those that were not asked for. What is chosen from the data is null "
+        "until it is read.",
     )
     baskets: int | None = None
     items: int | None = None
@@ -147,7 +152,9 @@ class Job(BaseModel):
     activated: bool = False
     gate: GateFigures | None = None
     error: str | None = Field(default=None, description="Why it failed, was rejected or is tried again.")
-    note: str | None = Field(default=None, description="What keeps it from beginning.")
+    note: str | None = Field(
+        default=None, description="What keeps it from beginning, or what to know about its result."
+    )
 
 
 class JobsAnswer(BaseModel):

@@ -19,7 +19,8 @@ from app.settings import Settings
 
 _LOOK_SECONDS = 0.25  # how often a follower's events are looked for
 _LOOKS_BETWEEN_CHECKS = 8  # now and then: does the job's process still live?
-_EVENT_ID = re.compile(r"\d{1,20}-\d{1,20}")
+_EVENT_ID = re.compile(r"[0-9]{1,20}-[0-9]{1,20}")
+_NUMBERS = 2**64  # both parts of an id are below it
 _NO_WORKER = "No worker is alive: start one with `python -m app worker`."
 
 Result = TypeVar("Result")
@@ -76,10 +77,11 @@ class Jobs:
     async def follow(self, job: Job, after: str | None) -> AsyncIterator[Event]:
         """The job as it stands, then every change until its end; or, after an event's id, what came since.
 
-        An id beyond the newest event, of another job or another Redis, counts as the newest.
+        An id beyond the newest event, of another job or another Redis, counts as the newest; one that Redis
+        cannot read counts as none.
         """
         last = None
-        if after and _EVENT_ID.fullmatch(after):
+        if after and _EVENT_ID.fullmatch(after) and max(_order(after)) < _NUMBERS:
             ids = [event_id for event_id, _ in await self._events(job.job_id, None)]
             last = min([after, *ids], key=_order)
         newest, looks = job, 0

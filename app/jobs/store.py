@@ -81,7 +81,7 @@ class JobStore:
     def begin(self, job_id: str) -> Lease | None:
         """Take the lease and mark the job as running; None if it is not this one's turn."""
         lease = Lease(job_id, f"{job_id}:{secrets.token_hex(8)}")
-        fields = {"state": "running", "started_at": _now(), "error": None}
+        fields = {"state": "running", "started_at": _now(), "error": None, "note": None}
         taken = self._apply(job_id, fields, ("queued",), "take", token=lease.token)[0] == "ok"
         return lease if taken else None
 

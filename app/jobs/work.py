@@ -95,7 +95,7 @@ class _Work:
             self._store.note_purchases(PURCHASE_LOG)
             self._note(purchases_drained=drain(self._store.client, PURCHASE_LOG, purchases))
         told = request.options.given()
-        report = bool(told.pop("report", True))
+        report = told.pop("report", None) is not False
         order = Retraining(
             data=request.data or self._settings.data,
             items=request.items or self._settings.item_table,
@@ -110,6 +110,7 @@ class _Work:
             callback=self._progress,
             announce=lambda phase: self._note(phase=phase),
             using=lambda options: self._note(options_used=_used(options | {"report": report})),
+            warn=lambda text: self._note(note=text),
         )
         self._decide(request, found)
 
@@ -131,7 +132,7 @@ class _Work:
         elif request.activate == "auto" and found.had_active and not (gate and gate["accepted"]):
             self._store.end(self._lease, "rejected", error=_why(found))
         elif self._store.note(self._lease, phase="activating"):  # from here on it cannot be cancelled
-            self._models.activate(found.version)
+            self._models.activate(found.version, by_gate=request.activate == "auto")
             self._store.client.publish(CHANNEL, found.version)
             self._store.end(self._lease, "succeeded", activated=True, error=self._prune())
 
@@ -160,7 +161,8 @@ def _why(found: Retrained) -> str:
     return (
         f"Version {found.version} is not active: its {verdict.metric} is {verdict.candidate:.1f}, that of "
         f"version {verdict.rival} is {verdict.rival_figure:.1f}, on {verdict.queries} held-out items, and "
-        f"{verdict.tolerance:g} is tolerated; activate it by hand if it is better in another way."
+        f"{verdict.tolerance:g} is tolerated. If it is better in another way, activate it by hand, or train "
+        "with activate: always; later jobs are then compared with it and with nothing before it."
     )
 
 

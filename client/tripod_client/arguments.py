@@ -51,31 +51,31 @@ class ItemChange(TypedDict, total=False):
 
 
 class FitOptions(TypedDict, total=False):
-    """The options of a fit; what is left out has its default."""
+    """The options of a fit; what is left out is as in the active version, None is the default of `fit`."""
 
-    kernel: Literal["symmetric", "ndpp2019", "scalable", "tied"]
-    rank: int
-    skew_rank: int
-    diagonal: bool
-    alpha: float
-    beta: float
-    init: Literal["scaled", "paper", "previous"]
-    steps: int
-    batch_size: int
-    learning_rate: float
-    evaluate_every: int
-    patience: int
-    half_life_days: float
-    seed: int
-    threads: int
-    tune: Literal["none", "quick", "thorough"]
-    validation: int
-    max_basket_size: int
-    min_item_count: int
-    only_listed_items: bool
-    report: bool
-    format: Literal["lines", "csv", "parquet", "jsonl"]
-    columns: Mapping[str, str]
+    kernel: Literal["symmetric", "ndpp2019", "scalable", "tied"] | None
+    rank: int | None
+    skew_rank: int | None
+    diagonal: bool | None
+    alpha: float | None
+    beta: float | None
+    init: Literal["scaled", "paper", "previous"] | None
+    steps: int | None
+    batch_size: int | None
+    learning_rate: float | None
+    evaluate_every: int | None
+    patience: int | None
+    half_life_days: float | None
+    seed: int | None
+    threads: int | None
+    tune: Literal["none", "quick", "thorough"] | None
+    validation: int | None
+    max_basket_size: int | None
+    min_item_count: int | None
+    only_listed_items: bool | None
+    report: bool | None
+    format: Literal["lines", "csv", "parquet", "jsonl"] | None
+    columns: Mapping[str, str] | None
 
 
 class JobRequest(TypedDict, total=False):

@@ -13,7 +13,7 @@ from app_shop import publish
 from jobs_process import ADMIN, KEY, LONG, QUICK, Operator, Worker, write_baskets
 
 from app.jobs import schemas
-from model_store import ModelStore
+from model_store import Activated, ModelStore
 from training.options import FitOptions
 from training.reading import ReadingRules
 
@@ -130,8 +130,11 @@ def test_a_job_is_done_step_by_step_and_a_second_one_is_compared(
     middle = len(events) // 2
     resumed = list(operator.follow(job_id, **{"Last-Event-ID": events[middle][0]}))
     assert resumed == events[middle + 1 :]
-    for beyond in (f"{int(events[-1][0].split('-')[0]) + 10**9}-0", "99999999999999999999-0"):
+    for beyond in (f"{int(events[-1][0].split('-')[0]) + 10**9}-0", f"{2**64 - 1}-{2**64 - 1}"):
         assert list(operator.follow(job_id, **{"Last-Event-ID": beyond})) == []  # it ends, as the job has
+    for no_id in ("1-99999999999999999999", "99999999999999999999-0", f"{2**64}-0", "5", "abc-1"):
+        assert list(operator.follow(job_id, **{"Last-Event-ID": no_id})) == events[-1:]
+    assert store.history() == [Activated(jobs[-1]["version"], by_gate=True)]
 
     assert jobs[0]["request"]["options"]["kernel"] is None  # nobody asked for one
     assert jobs[-1]["options_used"]["kernel"] == "scalable"
@@ -162,12 +165,19 @@ def test_a_worse_model_is_rejected_unless_told_otherwise(folder: Path, operator:
     assert bad["state"] == "rejected", bad
     assert bad["gate"]["candidate"] < bad["gate"]["active"]
     assert f"{bad['gate']['candidate']:.1f}" in bad["error"]
+    assert "activate it by hand, or train with activate: always" in bad["error"]
     assert store.active() == good
     assert bad["version"] in {info.version for info in store.versions()}
     forced = operator.finished(operator.start(**request, activate="always")["job_id"])
     assert forced["state"] == "succeeded"
     assert forced["gate"]["accepted"] is False
     assert store.active() == forced["version"]
+    assert store.history()[0] == Activated(forced["version"], by_gate=False)
+    # A person chose it: the better one before it is no rival any more.
+    settled = operator.finished(operator.start(**request)["job_id"])
+    assert settled["state"] == "succeeded", settled
+    assert settled["gate"]["rival"] == forced["version"]
+    assert store.history()[0] == Activated(settled["version"], by_gate=True)
 
 
 @pytest.mark.usefixtures("worker")

@@ -1,9 +1,11 @@
 from __future__ import annotations
 
-from collections.abc import Callable
+import uuid
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import fsspec
 import numpy as np
 import pytest
 
@@ -52,3 +54,16 @@ def draft() -> Callable[..., Draft]:
 @pytest.fixture
 def store(tmp_path: Path) -> ModelStore:
     return ModelStore(tmp_path / "store")
+
+
+@pytest.fixture(params=["path", "file", "memory"])
+def any_store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[ModelStore]:
+    urls = {
+        "path": str(tmp_path / "store"),
+        "file": f"file://{tmp_path}/store",
+        "memory": f"memory://{uuid.uuid4()}/store",
+    }
+    url = urls[request.param]
+    yield ModelStore(url, cache=tmp_path / "cache")
+    if request.param == "memory":
+        fsspec.filesystem("memory").rm(url, recursive=True)

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import fsspec
@@ -32,19 +31,6 @@ from model_store import (
 from ndpp.kernel import Kernel
 
 Drafts = Callable[..., Draft]
-
-
-@pytest.fixture(params=["path", "file", "memory"])
-def any_store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[ModelStore]:
-    urls = {
-        "path": str(tmp_path / "store"),
-        "file": f"file://{tmp_path}/store",
-        "memory": f"memory://{uuid.uuid4()}/store",
-    }
-    url = urls[request.param]
-    yield ModelStore(url, cache=tmp_path / "cache")
-    if request.param == "memory":
-        fsspec.filesystem("memory").rm(url, recursive=True)
 
 
 def test_a_published_model_comes_back_as_it_was(any_store: ModelStore, draft: Drafts) -> None:
@@ -277,49 +263,3 @@ def test_an_unreachable_store_is_named() -> None:
 def test_knobs_are_checked() -> None:
     with pytest.raises(ValueError, match="decoupling"):
         Knobs(decoupling=1.5)
-
-
-def test_the_history_names_what_was_active_newest_first(any_store: ModelStore, draft: Drafts) -> None:
-    assert any_store.history() == []
-    first, second, third = (any_store.publish(draft(seed)) for seed in range(3))
-    for version in (first, second, first, third, first):
-        any_store.activate(version)
-    assert any_store.history() == [first, third, second]
-    assert any_store.active() == first
-
-
-def test_the_history_goes_back_twenty_activations(store: ModelStore, draft: Drafts) -> None:
-    published = [store.publish(draft(seed)) for seed in range(23)]
-    for version in published:
-        store.activate(version)
-    assert store.history() == published[:-21:-1]
-
-
-def test_prune_keeps_the_version_that_was_live_a_moment_ago(any_store: ModelStore, draft: Drafts) -> None:
-    oldest, live = any_store.publish(draft(0)), any_store.publish(draft(1))
-    any_store.activate(oldest)
-    any_store.activate(live)
-    rejected = [any_store.publish(draft(seed)) for seed in range(2, 5)]
-    accepted = any_store.publish(draft(9))
-    any_store.activate(accepted)
-    assert any_store.prune(keep=1) == [*rejected[::-1], oldest]
-    any_store.activate(live)
-    any_store.delete(accepted)
-    any_store.activate(any_store.publish(draft(10)))
-    assert live not in any_store.prune(keep=1)  # the one before it is deleted: the way back leads here
-
-
-def test_a_release_that_writes_no_history_is_understood(store: ModelStore, draft: Drafts) -> None:
-    first, second, third = (store.publish(draft(seed)) for seed in range(3))
-    pointer, history = (Path(store.location) / name for name in ("ACTIVE", "HISTORY"))
-    store.activate(first)
-    assert pointer.read_text() == f"{first}\n"  # what release 0.1 reads
-    history.unlink()
-    assert store.history() == [first]
-    pointer.write_text(f"{second}\n")  # what release 0.1 writes
-    store.activate(third)
-    assert store.history() == [third, second]
-    history.write_bytes(b"\xff nonsense\n" + history.read_bytes())
-    pointer.write_text("nonsense")
-    store.activate(first)
-    assert store.history() == [first, second]

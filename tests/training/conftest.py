@@ -5,8 +5,16 @@ from pathlib import Path
 
 import pytest
 
+sys.path.insert(0, str(Path(__file__).parent))  # pytest's importlib mode does not add it
+
+from retraining_shop import QUICK, Shop, ordered, written
+
+from model_store import ModelStore
 from training.baskets import Baskets
 from training.generated import generate_baskets
+from training.reading import read_baskets
+from training.retraining import Retraining
+from training.splitting import split_by_key
 
 
 @pytest.fixture(scope="session")
@@ -20,6 +28,21 @@ def planted_file(planted: Baskets, tmp_path_factory: pytest.TempPathFactory) -> 
     path = tmp_path_factory.mktemp("planted") / "baskets.txt"
     path.write_text("".join(" ".join(planted.catalogue[row] for row in basket) + "\n" for basket in planted))
     return path
+
+
+@pytest.fixture(scope="module")
+def shop(planted: Baskets, tmp_path_factory: pytest.TempPathFactory) -> Shop:
+    """A store with one active version, the data it was made from, and the baskets that it held out."""
+    folder = tmp_path_factory.mktemp("shop")
+    (folder / "baskets.txt").write_text(written(planted))
+    store = ModelStore(folder / "store")
+    found = ordered(store, Retraining(data=str(folder / "baskets.txt"), told=QUICK, report=False))
+    store.activate(found.version)
+    return (
+        store,
+        str(folder / "baskets.txt"),
+        split_by_key(read_baskets(str(folder / "baskets.txt")).baskets).test,
+    )
 
 
 Run = Callable[..., subprocess.CompletedProcess[str]]

@@ -104,6 +104,34 @@ def test_a_kill_at_any_moment_loses_nothing_and_counts_nothing_twice(
     assert client.xlen(STREAM) == 0
 
 
+FOREIGN: list[dict[str, str | bytes]] = [
+    {"note": "no lines at all"},
+    {"lines": "not JSON"},
+    {"lines": b"\xff"},
+    {"lines": '"a1"'},
+    {"lines": '{"a": 1}'},
+    {"lines": '[["a"]]'},
+    {"lines": '[["", 1]]'},
+    {"lines": '[["a", 1e300]]'},
+    {"lines": '[["\\ud800", 1]]'},
+]
+
+
+def test_an_entry_that_is_no_purchase_stays_and_stops_nothing(
+    client: Redis, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(purchase_log, "ENTRIES_AT_ONCE", 3)
+    buy(client, "a", "b")
+    foreign = [client.xadd(STREAM, fields).decode() for fields in FOREIGN]
+    buy(client, "c")
+    assert drain(client, STREAM, str(tmp_path)) == 2
+    assert baskets(tmp_path) == [{"a", "b"}, {"c"}]
+    assert [entry.decode() for entry, _ in client.xrange(STREAM)] == foreign
+    assert f"{len(FOREIGN)} entries, first {foreign[0]}" in caplog.text
+    assert drain(client, STREAM, str(tmp_path)) == 0
+    assert baskets(tmp_path) == [{"a", "b"}, {"c"}]
+
+
 def test_overlapping_files_count_once(client: Redis, tmp_path: Path) -> None:
     buy(client, "a", "b")
     entries = client.xrange(STREAM)

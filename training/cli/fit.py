@@ -37,7 +37,7 @@ from training.recency import effective_size, recency_weights
 from training.recipe import Recipe
 from training.splitting import bound_for, split_by_key, validation_size
 from training.tuning import Tune
-from training.warm_start import active_model
+from training.warm_start import active_model, held_out_by_both
 
 _INTERRUPTED = 130  # what a shell expects after Ctrl-C
 _DEFAULTS = FitOptions()
@@ -138,11 +138,18 @@ def fit_command(
     table = None if items is None else read_item_table(items, column_mapping(items_column, ITEM_COLUMNS))
     known = keep_listed(data.baskets, table) if only_listed_items else data.baskets
     _warn_of_short_half_life(known, half_life_days, json_logs=json_logs)
-    recipe = Recipe(options, rules, only_listed_items, tune, validation, bound_for(known, holdout))
+    previous = active_model(model_store) if init == "previous" else None
+    wanted = bound_for(known, holdout)
+    recipe = Recipe(options, rules, only_listed_items, tune, validation, held_out_by_both(wanted, previous))
     if validation is None:
         validation = validation_size(len(known), tuned=tune != "none")
     parts = split_by_key(known, below=recipe.held_out_below, validation=validation, seed=seed)
-    previous = active_model(model_store) if init == "previous" else None
+    if recipe.held_out_below < wanted:
+        _warn(
+            f"only {len(parts.test):,} baskets are held out: the active model, where this fit begins, may "
+            "have learned from the others; --init scaled holds them out",
+            json_logs=json_logs,
+        )
     options = resolve_options(options, parts.train, previous)
 
     fingerprint = known.fingerprint()
@@ -192,6 +199,10 @@ def _warn_of_short_half_life(baskets: Baskets, half_life_days: float | None, *, 
         f"with --half-life-days {half_life_days:g} the {len(baskets):,} baskets say no more than "
         f"{effective_size(weights):,.0f} of equal weight would: choose a longer half-life"
     )
+    _warn(text, json_logs=json_logs)
+
+
+def _warn(text: str, *, json_logs: bool) -> None:
     if json_logs:
         log_event("warning", text=text)
     else:
