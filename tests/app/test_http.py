@@ -64,6 +64,7 @@ def test_head_of_an_event_stream_ends_at_once(shop: httpx.Client) -> None:
         head = shop.head(f"/training-jobs/{job}/events", timeout=10)
         assert head.status_code == 200
         assert head.headers["content-type"].startswith("text/event-stream")
+        assert head.headers["cache-control"] == "no-cache"
         assert shop.get("/healthz").status_code == 200  # over the same connection
     finally:
         shop.post(f"/training-jobs/{job}/cancel")
