@@ -8,7 +8,7 @@ from typing import Annotated
 
 from pydantic import Field, model_validator
 
-from app.fields import CartId, ItemId, Strict
+from app.fields import CartId, ItemId, KnownCartId, KnownItemId, Strict
 from app.items.catalogue import Catalogue
 from ndpp import Conditional
 
@@ -30,11 +30,11 @@ class Basket(Strict):
 class ConsideredCart:
     """The cart that an answer is about."""
 
-    cart_id: CartId | None
-    items: Annotated[list[ItemId], Field(description="The items that the model considered, each once.")]
-    unknown_items: Annotated[list[ItemId], Field(description="Items that the model does not know.")]
+    cart_id: KnownCartId | None
+    items: Annotated[list[KnownItemId], Field(description="The items that the model considered, each once.")]
+    unknown_items: Annotated[list[KnownItemId], Field(description="Items that the model does not know.")]
     ignored_items: Annotated[
-        list[ItemId],
+        list[KnownItemId],
         Field(
             description="Known items that were not considered: they add no information, or the cart is very "
             "long."

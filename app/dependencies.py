@@ -11,10 +11,11 @@ from fastapi.security import APIKeyHeader
 
 from app.bundles.service import Bundles
 from app.carts.service import Carts
+from app.carts.store import Conditions
 from app.compute import Compute
 from app.errors import Forbidden, Invalid, Unauthorized
-from app.etags import revalidated, strong_tags
-from app.fields import CartId, PathItemId
+from app.etags import header_of, revalidated, tags_of
+from app.fields import IDEMPOTENCY_KEY, CartId, PathItemId
 from app.health.service import Health
 from app.items.service import Catalogues, ItemService
 from app.jobs.service import Jobs
@@ -76,8 +77,10 @@ async def _from_catalogue(request: Request, response: Response) -> None:
 FromCatalogue = Depends(_from_catalogue)
 
 
-async def _if_match(
-    if_match: Annotated[
+# The two headers are parameters for the documentation only: FastAPI hands over one of several lines.
+async def _conditions(
+    request: Request,
+    _if_match: Annotated[
         str | None,
         Header(
             alias="If-Match",
@@ -85,21 +88,39 @@ async def _if_match(
             examples=['"1763259000.123456-3"'],
         ),
     ] = None,
-) -> tuple[str, ...] | None:
-    if if_match is None:
+    _if_none_match: Annotated[
+        str | None,
+        Header(
+            alias="If-None-Match",
+            description="Change the cart only if its ETag is none of these; `*`: only if there is no such "
+            "cart yet. Else 412.",
+            examples=["*"],
+        ),
+    ] = None,
+) -> Conditions:
+    match, none_match = _tags(request, "If-Match"), _tags(request, "If-None-Match")
+    return Conditions(
+        # If-Match compares strongly, so that a weak tag never matches; If-None-Match compares weakly.
+        None if match is None else tuple(tag for tag in match if not tag.startswith("W/")),
+        None if none_match is None else tuple(tag.removeprefix("W/") for tag in none_match),
+    )
+
+
+def _tags(request: Request, name: str) -> tuple[str, ...] | None:
+    header = header_of(request, name)
+    if header is None:
         return None
-    tags = strong_tags(if_match)
-    if tags is None:
-        raise Invalid('header.If-Match: it must be `*` or ETags in quotes, such as "1763259000.123456-3".')
+    if (tags := tags_of(header)) is None:
+        raise Invalid((f"header.{name}", 'it must be `*` or ETags in quotes, such as "1763259000.123456-3"'))
     return tags
 
 
-IfMatch = Annotated[tuple[str, ...] | None, Depends(_if_match)]
+CartConditions = Annotated[Conditions, Depends(_conditions)]
 IdempotencyKey = Annotated[
     str | None,
     Header(
         alias="Idempotency-Key",
-        pattern=r"^[\x21-\x7e]{1,255}$",
+        pattern=IDEMPOTENCY_KEY,
         description="A request repeated with the same key happens once: the repetition is answered with the "
         "cart as it is now, 404 if it is gone. A key counts for one route and one cart; with another body it "
         "is answered 422.",

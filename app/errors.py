@@ -21,6 +21,7 @@ Problem
 │   ├── JobWaiting              one training job waits already
 │   └── JobEnded                the training job cannot be cancelled any more
 ├── CartChanged            412  If-Match names another state of the cart
+├── CartExists             412  If-None-Match rules out that the cart exists, or its state
 ├── BodyTooLarge           413
 ├── UnsupportedMediaType   415  the body is not said to be JSON
 ├── Invalid                422  a parameter or the body does not make sense
@@ -189,6 +190,12 @@ class CartChanged(Problem):
     status, slug, title = 412, "cart-changed", "The cart has changed in the meantime"
 
 
+class CartExists(Problem):
+    """`If-None-Match` names the state of the cart; `*` names every cart that exists."""
+
+    status, slug, title = 412, "cart-exists", "The cart exists, in a state that If-None-Match rules out"
+
+
 class BodyTooLarge(Problem):
     """The request body is larger than the service takes."""
 
@@ -205,6 +212,12 @@ class Invalid(Problem):
     """A parameter or the body does not make sense."""
 
     status, slug, title = 422, "invalid-request", "The request does not make sense"
+
+    def __init__(self, *errors: tuple[str, str]) -> None:
+        """Each error is where it is, such as `query.k`, and what is wrong there, without a full stop."""
+        where, message = errors[0]
+        parts = [{"where": where, "message": message} for where, message in errors]
+        super().__init__(f"{where}: {message}.", errors=parts)
 
 
 class IdempotencyKeyReused(Invalid):

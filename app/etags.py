@@ -30,16 +30,17 @@ class NotModified(Exception):  # noqa: N818  HTTP's word, and not an error
         self.headers = headers
 
 
-def strong_tags(header: str) -> tuple[str, ...] | None:
-    """The tags of an If-Match as they are written, `*` for any, None if it cannot be read.
+def header_of(request: Request, name: str) -> str | None:
+    """A header that is a list: several lines of it count as one."""
+    lines = request.headers.getlist(name)
+    return ", ".join(lines) if lines else None
 
-    Weak tags are left out: If-Match compares strongly, so they never match.
-    """
+
+def tags_of(header: str) -> tuple[str, ...] | None:
+    """The tags of a header as they are written, `*` for any, None if it cannot be read."""
     if header.strip() == "*":
         return ("*",)
-    if not _TAGS.fullmatch(header):
-        return None
-    return tuple(tag for tag in _TAG.findall(header) if not tag.startswith("W/"))
+    return tuple(_TAG.findall(header)) if _TAGS.fullmatch(header) else None
 
 
 def check_if_none_match(request: Request, headers: dict[str, str], *, exists: bool = True) -> None:
@@ -47,7 +48,7 @@ def check_if_none_match(request: Request, headers: dict[str, str], *, exists: bo
 
     `*` names whatever exists; as long as that is not known (`exists`), it names nothing.
     """
-    named = request.headers.get("If-None-Match")
+    named = header_of(request, "If-None-Match")
     if named is None:
         return
     if named.strip() == "*":

@@ -8,6 +8,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from app import metrics
+from app.baskets import KnownCart
 
 
 @dataclass(slots=True)
@@ -18,22 +19,23 @@ class Fallback:
         Literal["only_unknown_items", "too_few_candidates"],
         Field(
             description="`only_unknown_items`: the model knows no item of the cart, and answers as for an "
-            "empty one. `too_few_candidates`: fewer items than asked for fit the cart and the filters."
+            "empty one. `too_few_candidates`: fewer items than asked for fit the cart and the filters. "
+            "Should both be so, the first is the reason, and `message` says both."
         ),
     ]
     message: str
     filled: Annotated[int, Field(description="How many popular items fill the end of the list.")]
 
 
-def only_unknown_items(filled: int = 0) -> Fallback:
-    """The cart holds something, but nothing that the model knows."""
-    message = "The model knows no item of the cart: this is the answer for an empty one."
-    return Fallback("only_unknown_items", message, filled)
+def fallback_of(cart: KnownCart, shortage: str | None, filled: int = 0) -> Fallback | None:
+    """What an answer says if the model knows nothing of the cart, or there is a `shortage` of items.
 
-
-def too_few_candidates(message: str, filled: int = 0) -> Fallback:
-    """There is less to offer than was asked for; the message has the figures."""
-    return Fallback("too_few_candidates", message, filled)
+    `shortage` is a sentence with the figures, None if there is as much as was asked for.
+    """
+    if cart.only_unknown:
+        unknown = "The model knows no item of the cart: this is the answer for an empty one."
+        return Fallback("only_unknown_items", " ".join(filter(None, [unknown, shortage])), filled)
+    return None if shortage is None else Fallback("too_few_candidates", shortage, filled)
 
 
 def count(fallback: Fallback | None) -> None:

@@ -19,7 +19,7 @@ from ndpp.kernel import Indices, Vector
 
 Factor = Annotated[float, Field(strict=True, ge=0, le=1000)]
 Price = Annotated[float, Field(ge=0, le=1e9)]
-_JSON_LIST = re.compile(r'\s*\[\s*"')
+_STRINGS_BEGIN = re.compile(r'\s*\[\s*"')
 _NOTHING = np.empty(0, dtype=np.intp)
 
 
@@ -69,19 +69,23 @@ class Boosts(Strict):
     )
 
 
-def _query_ids(values: list[str]) -> list[Any]:
+def _query_ids(values: list[str]) -> list[str]:
     """In a query, `items=a,b&items=c` names three items, and so does `items=["a","b","c"]`."""
     return [item_id for text in values for item_id in _ids_of(text)]
 
 
-def _ids_of(text: str) -> list[Any]:
-    if not _JSON_LIST.match(text):
-        return [word.strip() for word in text.split(",") if word.strip()]
-    try:
-        item_ids: list[Any] = from_json(text)
-    except ValueError as error:
-        raise ValueError(f"it begins like a JSON array but is none: {error}") from None
-    return item_ids
+def _ids_of(text: str) -> list[str]:
+    if text.lstrip().startswith("["):
+        try:
+            values: list[Any] = from_json(text)
+        except ValueError as error:  # an id may begin with a bracket
+            if _STRINGS_BEGIN.match(text):
+                raise ValueError(f"it begins like a JSON array but is none: {error}") from None
+        else:
+            if not all(isinstance(value, str) for value in values):
+                raise ValueError('a JSON array of ids must hold strings only, such as ["7","a,b"]')
+            return values
+    return [word.strip() for word in text.split(",") if word.strip()]
 
 
 QueryIds = Annotated[list[ItemId], BeforeValidator(_query_ids)]

@@ -26,6 +26,7 @@ from app.errors import (
     problem_type,
 )
 from app.etags import NotModified
+from app.fields import message_of
 
 MEDIA_TYPE = "application/problem+json"
 METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
@@ -132,11 +133,7 @@ def _problem_of(error: RequestValidationError) -> Problem:
         return BadRequest(
             f"The body is not valid JSON: {first['ctx']['error']} at character {first['loc'][-1]}."
         )
-    parts = [
-        {"where": ".".join(str(step) for step in part["loc"]), "message": _readable(part["msg"])}
-        for part in error.errors()[:20]
-    ]
-    return Invalid(f"{parts[0]['where']}: {parts[0]['message']}.", errors=parts)
+    return Invalid(*((".".join(map(str, part["loc"])), message_of(part)) for part in error.errors()[:20]))
 
 
 async def _on_not_modified(_: Request, error: Exception) -> Response:
@@ -162,7 +159,3 @@ def _allowed_methods(request: Request) -> list[str]:
         return any(route.matches(scope)[0] is Match.FULL for route in request.app.router.routes)
 
     return [method for method in METHODS if allowed("GET" if method == "HEAD" else method)]
-
-
-def _readable(message: str) -> str:
-    return message.removeprefix("Value error, ").removesuffix(".")

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from pydantic import BaseModel, Field
 
-from app.fields import ItemId
+from app.fields import KnownItemId
 from app.items.catalogue import Catalogue
 from ndpp import lifts
 
@@ -15,8 +15,8 @@ from ndpp import lifts
 class RelatedPair(BaseModel):
     """Two items of a cart or bundle."""
 
-    first: ItemId
-    second: ItemId
+    first: KnownItemId
+    second: KnownItemId
     lift: float = Field(description="Above 1 complements, below 1 substitutes.", examples=[1.7])
 
 

@@ -146,6 +146,17 @@ class Settings(BaseSettings):
             ) from None
         return url or None
 
+    @field_validator("admin_key")
+    @classmethod
+    def _fits_a_header(cls, key: SecretStr | None) -> SecretStr | None:
+        text = key.get_secret_value() if key else ""
+        if text != text.strip() or not (text.isascii() and text.isprintable()):
+            raise ValueError(
+                "it must have printable ASCII characters only, and no blank or line break at either end: "
+                "otherwise no header could hold it"
+            )
+        return key
+
     @field_validator("trusted_proxies")
     @classmethod
     def _known_networks(cls, text: str | None) -> str | None:

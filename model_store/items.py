@@ -3,9 +3,15 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from math import isfinite
+
+MAX_ID_LENGTH = 256
+MAX_CATEGORY_LENGTH = 256
+ID_PATTERN = r"^[^\x00-\x1f\x7f]+$"
+_ID = re.compile(ID_PATTERN)
 
 _COLUMNS: dict[str, tuple[str, set[type]]] = {
     # field: (column in items.json, types of its values)
@@ -63,6 +69,20 @@ class Items:
         if not isinstance(columns, dict) or not all(isinstance(columns.get(name), list) for name in names):
             raise ValueError(f"it is not an object of the lists {', '.join(names)}")
         return cls(**{attribute: columns[column] for attribute, (column, _) in _COLUMNS.items()})
+
+
+def item_id_fault(text: str) -> str | None:
+    """What keeps a text from being an item id, None if it is one.
+
+    New data and requests are held to this rule. A stored model is not: release 0.1 published any id.
+    """
+    if not 1 <= len(text) <= MAX_ID_LENGTH:
+        return f"an item id has 1 to {MAX_ID_LENGTH} characters"
+    if not _ID.fullmatch(text):
+        return "an item id has no control characters, such as tabs and line breaks"
+    if text in (".", ".."):
+        return "`.` and `..` cannot be item ids: in an address they mean a folder, not an item"
+    return None
 
 
 def _check_column(column: str, values: tuple[object, ...], types: set[type], length: int) -> None:

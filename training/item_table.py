@@ -7,6 +7,7 @@ from collections.abc import Mapping
 import polars as pl
 
 from model_store import Items
+from model_store.items import MAX_CATEGORY_LENGTH, item_id_fault
 from training.baskets import Baskets
 from training.errors import DataError, OptionError
 from training.evaluation.queries import translate
@@ -40,6 +41,13 @@ def _read(source: Source, columns: Mapping[str, str]) -> pl.DataFrame:
     missing = frame.filter(pl.col("item_id").is_null())
     if len(missing):
         raise DataError("the row has no item_id", source.name, missing[LINE][0])
+    for item_id, line in frame.select("item_id", LINE).iter_rows():
+        if fault := item_id_fault(item_id):
+            raise DataError(f"{item_id[:40]!r} cannot be an item_id: {fault}", source.name, line)
+    wrong = frame.filter(pl.col("category").str.len_chars() > MAX_CATEGORY_LENGTH)
+    if len(wrong):
+        message = f"the category '{wrong['category'][0][:40]}…' has over {MAX_CATEGORY_LENGTH} characters"
+        raise DataError(message, source.name, wrong[LINE][0])
     prices = frame["price"].cast(pl.Float64, strict=False)
     wrong = frame.filter(
         frame["price"].is_not_null() & ~(prices.is_finite() & (prices >= 0)).fill_null(False)

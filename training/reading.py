@@ -14,6 +14,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from model_store.items import item_id_fault
 from training.baskets import Baskets
 from training.errors import DataError
 from training.sources import Source, read_sources
@@ -37,6 +38,7 @@ class Dropped:
     """What reading left out, and why."""
 
     rows_without_quantity: int = 0  # quantity of zero or less
+    rows_with_unusable_ids: int = 0  # too long, with control characters, `.` or `..`
     duplicate_rows: int = 0  # the same item again in one basket
     oversize_baskets: int = 0  # more items than max_basket_size
     rare_items: int = 0  # in fewer baskets than min_item_count
@@ -148,9 +150,13 @@ def _apply_rules(pairs: pl.DataFrame, rules: ReadingRules) -> BasketData:
     read = len(pairs)
     if "quantity" in pairs.columns:
         pairs = pairs.filter(pl.col("quantity").fill_null(1) > 0)
+    with_quantity = len(pairs)
     # Numbers instead of texts: one pass codes them, and a sort of 64-bit keys finds the duplicates.
-    baskets, number = _coded(pairs["basket"])
     ids, code = _coded(pairs["item"])
+    usable = np.fromiter((item_id_fault(item) is None for item in ids), dtype=np.bool_, count=len(ids))
+    if not usable.all():
+        pairs, code = pairs.filter(usable[code]), code[usable[code]]
+    baskets, number = _coded(pairs["basket"])
     timestamps = _timestamps(pairs, number)
     number, code = _sorted_unique(number, code, len(ids))
     duplicates = len(pairs) - len(number)
@@ -171,7 +177,8 @@ def _apply_rules(pairs: pl.DataFrame, rules: ReadingRules) -> BasketData:
     oversize = int((sizes > rules.max_basket_size).sum())
     kept_baskets = np.unique(number)
     dropped = Dropped(
-        rows_without_quantity=read - len(pairs),
+        rows_without_quantity=read - with_quantity,
+        rows_with_unusable_ids=with_quantity - len(pairs),
         duplicate_rows=duplicates,
         oversize_baskets=oversize,
         rare_items=int(((counts > 0) & (counts < rules.min_item_count)).sum()),

@@ -14,6 +14,7 @@ from training.reading import BasketData
 
 _DROP_REASONS = {
     "rows_without_quantity": "rows with a quantity of zero or less",
+    "rows_with_unusable_ids": "rows whose item_id cannot be used",
     "duplicate_rows": "repeated items within a basket",
     "oversize_baskets": "baskets over the size limit",
     "rare_items": "items under the count limit",

@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from app.baskets import Basket, ConsideredCart
 from app.fallback import Fallback
-from app.fields import ItemId
+from app.fields import KnownItemId
 from app.filters import QUERY_IDS, Boosts, Filters, QueryIds
 from app.relations import RelatedPair
 
@@ -57,7 +57,7 @@ class BundleQuery(Basket, BundleOptions):
 class BundleItem(BaseModel):
     """An item chosen for a bundle."""
 
-    item_id: ItemId
+    item_id: KnownItemId
     name: str | None
     category: str | None
     price: float | None

@@ -12,7 +12,7 @@ from app.baskets import KnownCart, known_cart
 from app.bundles.schemas import BundleAnswer, BundleItem, BundleQuery, BundleRequest, BundlesAnswer
 from app.carts.service import Carts
 from app.compute import Compute
-from app.fallback import Fallback, only_unknown_items, too_few_candidates
+from app.fallback import fallback_of
 from app.filters import decoupling_of, wishes_of
 from app.items.catalogue import Catalogue
 from app.items.service import Catalogues
@@ -78,7 +78,7 @@ def _find(catalogue: Catalogue, cart: KnownCart, request: AnyRequest) -> Bundles
         cart=cart.considered(catalogue, condition(catalogue.model.kernel, cart.rows)),
         method=request.method,
         bundles=[_answer(catalogue, cart, bundle, wishes.unit) for bundle in bundles],
-        fallback=_fallback(cart, bundles, request),
+        fallback=fallback_of(cart, _shortage(bundles, request)),
         took_ms=0.0,
     )
 
@@ -130,16 +130,10 @@ def _answer(catalogue: Catalogue, cart: KnownCart, bundle: Bundle, unit: float) 
     )
 
 
-def _fallback(cart: KnownCart, bundles: list[Bundle], request: AnyRequest) -> Fallback | None:
-    if cart.only_unknown:
-        return only_unknown_items()
+def _shortage(bundles: list[Bundle], request: AnyRequest) -> str | None:
     if len(bundles) < request.alternatives:
-        return too_few_candidates(
-            f"The items that fit make {len(bundles)} bundles, {request.alternatives} were asked for."
-        )
+        return f"The items that fit make {len(bundles)} bundles, {request.alternatives} were asked for."
     smallest = min(len(bundle.items) for bundle in bundles)
     if smallest < request.k:
-        return too_few_candidates(
-            f"No more than {smallest} items fit into a bundle, {request.k} were asked for."
-        )
+        return f"No more than {smallest} items fit into a bundle, {request.k} were asked for."
     return None

@@ -8,11 +8,12 @@ from fastapi import APIRouter, Body, Request, Response
 
 from app.carts.schemas import CartAnswer, LineQuantity, NewLines, lines_of
 from app.carts.store import Cart
-from app.dependencies import CartIdPath, IdempotencyKey, IfMatch, ItemIdPath, ServicesDep
+from app.dependencies import CartConditions, CartIdPath, IdempotencyKey, ItemIdPath, ServicesDep
 from app.errors import (
     CartChanged,
     CartCheckedOut,
     CartEmpty,
+    CartExists,
     CartFull,
     CartNotFound,
     IdempotencyKeyReused,
@@ -81,6 +82,7 @@ async def create_cart(
             CartCheckedOut,
             CartFull,
             CartChanged,
+            CartExists,
             UnsupportedMediaType,
             IdempotencyKeyReused,
             RedisAway,
@@ -93,11 +95,11 @@ async def add_items(
     response: Response,
     cart_id: CartIdPath,
     body: Annotated[NewLines, Body(openapi_examples=_LINES)],
-    if_match: IfMatch,
+    conditions: CartConditions,
     key: IdempotencyKey = None,
 ) -> CartAnswer:
     """Add to the quantities in the cart, which is created if it is new. Unknown items are welcome."""
-    cart = await services.carts.add(cart_id, lines_of(body), if_match, key)
+    cart = await services.carts.add(cart_id, lines_of(body), conditions, key)
     return _with_etag(cart, response)
 
 
@@ -106,7 +108,7 @@ async def add_items(
     summary="Set a quantity",
     responses={
         200: {"headers": _ETAG},
-        **declare(CartCheckedOut, CartFull, CartChanged, UnsupportedMediaType, RedisAway),
+        **declare(CartCheckedOut, CartFull, CartChanged, CartExists, UnsupportedMediaType, RedisAway),
     },
 )
 async def set_quantity(
@@ -116,10 +118,10 @@ async def set_quantity(
     cart_id: CartIdPath,
     item_id: ItemIdPath,
     body: LineQuantity,
-    if_match: IfMatch,
+    conditions: CartConditions,
 ) -> CartAnswer:
     """Set how many of an item the cart holds, however often this is repeated."""
-    cart = await services.carts.set_quantity(cart_id, (item_id, body.quantity), if_match)
+    cart = await services.carts.set_quantity(cart_id, (item_id, body.quantity), conditions)
     return _with_etag(cart, response)
 
 
@@ -128,14 +130,18 @@ async def set_quantity(
     summary="Remove an item",
     responses={
         200: {"headers": _ETAG},
-        **declare(CartNotFound, ItemNotInCart, CartCheckedOut, CartChanged, RedisAway),
+        **declare(CartNotFound, ItemNotInCart, CartCheckedOut, CartChanged, CartExists, RedisAway),
     },
 )
 async def remove_item(
-    services: ServicesDep, response: Response, cart_id: CartIdPath, item_id: ItemIdPath, if_match: IfMatch
+    services: ServicesDep,
+    response: Response,
+    cart_id: CartIdPath,
+    item_id: ItemIdPath,
+    conditions: CartConditions,
 ) -> CartAnswer:
     """Take all of an item out of the cart."""
-    return _with_etag(await services.carts.remove(cart_id, item_id, if_match), response)
+    return _with_etag(await services.carts.remove(cart_id, item_id, conditions), response)
 
 
 @router.get(
@@ -157,11 +163,11 @@ async def get_cart(
     status_code=204,
     response_class=Response,  # which has no content type, as there is no content
     summary="Delete a cart",
-    responses=declare(CartNotFound, CartChanged, RedisAway),
+    responses=declare(CartNotFound, CartChanged, CartExists, RedisAway),
 )
-async def delete_cart(services: ServicesDep, cart_id: CartIdPath, if_match: IfMatch) -> None:
+async def delete_cart(services: ServicesDep, cart_id: CartIdPath, conditions: CartConditions) -> None:
     """Forget the cart, checked out or not. The purchase log keeps what was bought."""
-    await services.carts.delete(cart_id, if_match)
+    await services.carts.delete(cart_id, conditions)
 
 
 @router.post(
@@ -169,14 +175,16 @@ async def delete_cart(services: ServicesDep, cart_id: CartIdPath, if_match: IfMa
     summary="Check out",
     responses={
         200: {"headers": _ETAG},
-        **declare(CartNotFound, CartCheckedOut, CartEmpty, CartChanged, IdempotencyKeyReused, RedisAway),
+        **declare(
+            CartNotFound, CartCheckedOut, CartEmpty, CartChanged, CartExists, IdempotencyKeyReused, RedisAway
+        ),
     },
 )
 async def check_out(
     services: ServicesDep,
     response: Response,
     cart_id: CartIdPath,
-    if_match: IfMatch,
+    conditions: CartConditions,
     key: IdempotencyKey = None,
 ) -> CartAnswer:
     """Close the cart and append its basket to the purchase log, exactly once.
@@ -184,4 +192,4 @@ async def check_out(
     A second checkout answers 409 with the `purchase_id` of the first; with the same Idempotency-Key it
     answers 200 with the cart.
     """
-    return _with_etag(await services.carts.check_out(cart_id, if_match, key), response)
+    return _with_etag(await services.carts.check_out(cart_id, conditions, key), response)

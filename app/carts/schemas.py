@@ -8,33 +8,38 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, Field, WrapValidator
 
 from app.carts.store import MAX_LINES, MAX_QUANTITY, Cart, Line
-from app.fields import CartId, NewItemId, Strict
+from app.fields import ItemId, KnownCartId, KnownItemId, Strict
 
 Quantity = Annotated[
     int, Field(strict=True, ge=1, le=MAX_QUANTITY, description="How many of it.", examples=[1])
 ]
 
 
-class CartLine(Strict):
+class NewLine(Strict):
     """An item and how many of it."""
 
-    item_id: NewItemId
+    item_id: ItemId
     quantity: Quantity = 1
 
 
 class CartLines(Strict):
     """Several items at once."""
 
-    items: list[CartLine] = Field(min_length=1, max_length=MAX_LINES)
+    items: list[NewLine] = Field(min_length=1, max_length=MAX_LINES)
 
 
-def _one_or_several(body: Any, _: object) -> CartLine | CartLines:
+def _one_or_several(body: Any, _: object) -> NewLine | CartLines:
     """Choose the form by hand: a union would complain about both of them, in names that are ours alone."""
-    several = isinstance(body, dict) and "items" in body
-    return CartLines.model_validate(body) if several else CartLine.model_validate(body)
+    if not isinstance(body, dict):
+        raise ValueError("it must be an object")
+    if "items" in body:
+        return CartLines.model_validate(body)
+    if "item_id" not in body:
+        raise ValueError("it must have `item_id` (and `quantity`), or `items`, a list of such lines")
+    return NewLine.model_validate(body)
 
 
-NewLines = Annotated[CartLine | CartLines, WrapValidator(_one_or_several)]
+NewLines = Annotated[NewLine | CartLines, WrapValidator(_one_or_several)]
 
 
 class LineQuantity(Strict):
@@ -43,10 +48,17 @@ class LineQuantity(Strict):
     quantity: Quantity
 
 
+class CartLine(BaseModel):
+    """An item and how many of it."""
+
+    item_id: KnownItemId
+    quantity: int = Field(description="How many of it.", examples=[1])
+
+
 class CartAnswer(BaseModel):
     """A whole cart, its lines in the order in which they were added."""
 
-    cart_id: CartId
+    cart_id: KnownCartId
     etag: str = Field(
         description="Names this state of the cart. In `If-Match` it stands in quotes, as in the header ETag.",
         examples=["1763259000.123456-3"],
@@ -66,18 +78,14 @@ class CartAnswer(BaseModel):
             cart_id=cart.cart_id,
             etag=cart.etag,
             status="open" if cart.purchase_id is None else "checked_out",
-            # Not checked again: release 0.1 took ids that are refused by now.
-            items=[
-                CartLine.model_construct(item_id=item_id, quantity=quantity)
-                for item_id, quantity in cart.lines
-            ],
+            items=[CartLine(item_id=item_id, quantity=quantity) for item_id, quantity in cart.lines],
             created_at=datetime.fromtimestamp(cart.created, UTC),
             updated_at=datetime.fromtimestamp(cart.updated, UTC),
             purchase_id=cart.purchase_id,
         )
 
 
-def lines_of(body: CartLine | CartLines) -> tuple[Line, ...]:
+def lines_of(body: NewLine | CartLines) -> tuple[Line, ...]:
     """The lines of either form of the body."""
     items = body.items if isinstance(body, CartLines) else [body]
     return tuple((line.item_id, line.quantity) for line in items)

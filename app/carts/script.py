@@ -1,7 +1,8 @@
 """The one Lua script that changes a cart: Redis runs it as a whole or not at all.
 
-Because the memory of an Idempotency-Key, the comparison with If-Match, the change itself and the entry in the
-purchase log happen inside one script, no two requests interleave and no crash leaves half of them behind.
+Because the memory of an Idempotency-Key, the comparison with If-Match and If-None-Match, the change itself
+and the entry in the purchase log happen inside one script, no two requests interleave and no crash leaves
+half of them behind.
 
 KEYS: the cart, the purchase log, and (if the request has a key) the memory of that key.
 ARGV[1]: the request as JSON, see `store.Change`. Returns {outcome, cart as JSON or ''}.
@@ -29,13 +30,14 @@ end
 local text = redis.call('GET', cart_key)
 local cart = text and cjson.decode(text) or nil
 
-if request.if_match then
-  local fits = false
-  for _, etag in ipairs(request.if_match) do
-    if cart and (etag == '*' or etag == '"' .. cart.etag .. '"') then fits = true end
+local function named_in(tags)
+  for _, tag in ipairs(tags) do
+    if cart and (tag == '*' or tag == '"' .. cart.etag .. '"') then return true end
   end
-  if not fits then return {'changed', text or ''} end
+  return false
 end
+if request.if_match and not named_in(request.if_match) then return {'changed', text or ''} end
+if request.if_none_match and named_in(request.if_none_match) then return {'excluded', text} end
 
 if request.kind == 'delete' then
   if not cart then return {'missing', ''} end

@@ -5,11 +5,12 @@ from __future__ import annotations
 import secrets
 from collections.abc import Sequence
 
-from app.carts.store import MAX_LINES, MAX_QUANTITY, Cart, CartStore, Change, Line, Outcome
+from app.carts.store import MAX_LINES, MAX_QUANTITY, Cart, CartStore, Change, Conditions, Line, Outcome
 from app.errors import (
     CartChanged,
     CartCheckedOut,
     CartEmpty,
+    CartExists,
     CartFull,
     CartNotFound,
     IdempotencyKeyReused,
@@ -47,26 +48,26 @@ class Carts:
         return await self._change(Change("create", cart_id, idempotency_key=key, client=client))
 
     async def add(
-        self, cart_id: str, lines: tuple[Line, ...], if_match: tuple[str, ...] | None, key: str | None
+        self, cart_id: str, lines: tuple[Line, ...], conditions: Conditions, key: str | None
     ) -> Cart:
         """Add to the quantities; the cart is created if it is new."""
-        return await self._change(Change("add", cart_id, lines, if_match, key))
+        return await self._change(Change("add", cart_id, lines, conditions, key))
 
-    async def set_quantity(self, cart_id: str, line: Line, if_match: tuple[str, ...] | None) -> Cart:
+    async def set_quantity(self, cart_id: str, line: Line, conditions: Conditions) -> Cart:
         """Set the quantity of one item; the cart is created if it is new."""
-        return await self._change(Change("set", cart_id, (line,), if_match))
+        return await self._change(Change("set", cart_id, (line,), conditions))
 
-    async def remove(self, cart_id: str, item_id: str, if_match: tuple[str, ...] | None) -> Cart:
+    async def remove(self, cart_id: str, item_id: str, conditions: Conditions) -> Cart:
         """Take one item out."""
-        return await self._change(Change("remove", cart_id, ((item_id, 0),), if_match))
+        return await self._change(Change("remove", cart_id, ((item_id, 0),), conditions))
 
-    async def delete(self, cart_id: str, if_match: tuple[str, ...] | None) -> None:
+    async def delete(self, cart_id: str, conditions: Conditions) -> None:
         """Forget the cart."""
-        await self._change(Change("delete", cart_id, (), if_match))
+        await self._change(Change("delete", cart_id, (), conditions))
 
-    async def check_out(self, cart_id: str, if_match: tuple[str, ...] | None, key: str | None) -> Cart:
+    async def check_out(self, cart_id: str, conditions: Conditions, key: str | None) -> Cart:
         """Close the cart and append its basket to the purchase log, once."""
-        return await self._change(Change("checkout", cart_id, (), if_match, key))
+        return await self._change(Change("checkout", cart_id, (), conditions, key))
 
     async def _change(self, change: Change) -> Cart:
         outcome, cart = await self._store.apply(change)
@@ -84,14 +85,11 @@ def _refusal(outcome: Outcome, change: Change, cart: Cart | None) -> Problem:
     item_id = change.lines[0][0] if change.lines else ""
     refusals: dict[Outcome, tuple[type[Problem], str]] = {
         "changed": (CartChanged, f"Cart {cart_id!r} is not in the state that If-Match names: read it again."),
+        "excluded": (CartExists, f"Cart {cart_id!r} exists, and If-None-Match rules its state out."),
         "empty": (CartEmpty, f"Cart {cart_id!r} holds nothing that could be checked out."),
         "full": (CartFull, f"Cart {cart_id!r} would hold more than {MAX_LINES} lines: remove some first."),
         "too_many": (CartFull, f"Cart {cart_id!r} would hold more than {MAX_QUANTITY} of one item."),
         "no_line": (ItemNotInCart, f"Cart {cart_id!r} does not hold item {item_id!r}."),
-        "key_reused": (
-            IdempotencyKeyReused,
-            "This Idempotency-Key came with another request: use a new one.",
-        ),
         "gone": (
             CartNotFound,
             "This Idempotency-Key was used before, and the cart it was used for was deleted or has expired: "
@@ -101,6 +99,8 @@ def _refusal(outcome: Outcome, change: Change, cart: Cart | None) -> Problem:
     if outcome == "checked_out":
         detail = f"Cart {cart_id!r} was checked out as purchase {purchase_id}: start another one."
         return CartCheckedOut(detail, purchase_id=purchase_id)
+    if outcome == "key_reused":
+        return IdempotencyKeyReused(("header.Idempotency-Key", "it came with another request: use a new one"))
     if outcome == "missing":
         return _missing(cart_id)
     kind, detail = refusals[outcome]

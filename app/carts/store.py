@@ -19,7 +19,17 @@ MAX_LINES = 500
 MAX_QUANTITY = 1_000_000
 
 Outcome = Literal[
-    "ok", "missing", "changed", "checked_out", "empty", "full", "too_many", "no_line", "key_reused", "gone"
+    "ok",
+    "missing",
+    "changed",
+    "excluded",
+    "checked_out",
+    "empty",
+    "full",
+    "too_many",
+    "no_line",
+    "key_reused",
+    "gone",
 ]
 Line = tuple[str, int]
 
@@ -42,13 +52,21 @@ class Cart:
 
 
 @dataclass(frozen=True, slots=True)
+class Conditions:
+    """Which states a cart must or must not be in to be changed: tags in their quotes, or `*` for any."""
+
+    if_match: tuple[str, ...] | None = None
+    if_none_match: tuple[str, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Change:
     """One change of a cart, and the conditions under which it may happen."""
 
     kind: Literal["create", "add", "set", "remove", "delete", "checkout"]
     cart_id: str
     lines: tuple[Line, ...] = ()
-    if_match: tuple[str, ...] | None = None  # tags in their quotes, or `*`
+    conditions: Conditions = Conditions()
     idempotency_key: str | None = None
     client: str = ""  # the address that asks: a cart to be created has no id yet that its client could name
 
@@ -93,7 +111,9 @@ class CartStore:
         keys = [_cart_key(change.cart_id), PURCHASE_LOG]
         if (memory_key := change.memory_key()) is not None:
             keys.append(memory_key)
-        request = {name: value for name, value in asdict(change).items() if value is not None}
+        fields = asdict(change)
+        fields |= fields.pop("conditions")
+        request = {name: value for name, value in fields.items() if value is not None}
         request |= {"ttl": self._ttl, "memory_ttl": self._memory_ttl, "fingerprint": change.fingerprint()}
         request |= {"max_lines": MAX_LINES, "max_quantity": MAX_QUANTITY, "cart_prefix": _CART}
         with self._link.reaching(writes=True):

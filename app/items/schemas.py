@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
 
-from app.fields import Category, ItemId, Strict
+from app.fields import Category, KnownItemId, Strict
 from app.items.catalogue import Catalogue
 
 Relation = Literal["complement", "substitute", "neutral"]
@@ -15,7 +15,7 @@ Relation = Literal["complement", "substitute", "neutral"]
 class ItemAnswer(BaseModel):
     """An item of the catalogue as it counts now."""
 
-    item_id: ItemId
+    item_id: KnownItemId
     name: str | None = Field(examples=["Camera"])
     category: str | None = Field(examples=["Photo"])
     price: float | None = Field(examples=[399.0])
@@ -63,7 +63,7 @@ class ItemsAnswer(BaseModel):
 class CategoryEntry(BaseModel):
     """A category and how many items it has."""
 
-    category: Category
+    category: str = Field(examples=["Photo"])
     items: int = Field(examples=[120])
 
 
@@ -77,7 +77,7 @@ class CategoriesAnswer(BaseModel):
 class RelatedItem(BaseModel):
     """An item and how it relates to the one in question."""
 
-    item_id: ItemId
+    item_id: KnownItemId
     name: str | None
     category: str | None
     price: float | None
@@ -95,7 +95,7 @@ class RelatedAnswer(BaseModel):
     """Complements or substitutes of an item, the strongest first."""
 
     model_version: str
-    item_id: ItemId
+    item_id: KnownItemId
     relation: Literal["complement", "substitute"]
     items: list[RelatedItem]
 

@@ -170,7 +170,9 @@ def _row_after(catalogue: Catalogue, cursor: str) -> int:
         item_id = ""
     row = catalogue.row_of(item_id)
     if row is None:
-        raise Invalid("query.cursor: it is not the next_cursor of a page of this catalogue: start again.")
+        raise Invalid(
+            ("query.cursor", "it is not the next_cursor of a page of this catalogue: start without one")
+        )
     return row + 1
 
 

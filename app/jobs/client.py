@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from http.client import HTTPException, HTTPResponse
 from typing import Any, cast
 from urllib.error import HTTPError, URLError
+from urllib.parse import quote
 from urllib.request import Request, urlopen
 
 _SECONDS = 60  # a stream of events has a sign of life every 15
@@ -21,36 +22,53 @@ class JobsClient:
 
     def __init__(self, url: str, key: str) -> None:
         self._url = url.rstrip("/")
+        key = key.strip()
+        if not (key.isascii() and key.isprintable()):
+            raise ClientError("The admin key cannot be sent: it must have printable ASCII characters only.")
         self._headers = {"X-Admin-Key": key, "Content-Type": "application/json"}
 
     def start(self, request: dict[str, Any]) -> dict[str, Any]:
         """Order a job."""
-        return self._ask("POST", "", request)
+        return self._ask("job_id", "POST", "", request)
 
     def list(self) -> dict[str, Any]:
         """The latest jobs."""
-        return self._ask("GET", "")
+        return self._ask("jobs", "GET", "")
 
     def cancel(self, job_id: str) -> dict[str, Any]:
         """Stop a job."""
-        return self._ask("POST", f"/{job_id}/cancel")
+        return self._ask("job_id", "POST", f"/{quote(job_id, safe='')}/cancel")
 
     def follow(self, job_id: str) -> Iterator[dict[str, Any]]:
         """The job, again and again, until it ends."""
-        return self._jobs(self._open("GET", f"/{job_id}/events"))
+        return self._jobs(self._open("GET", f"/{quote(job_id, safe='')}/events"))
 
     def _jobs(self, stream: HTTPResponse) -> Iterator[dict[str, Any]]:
         try:
             with stream:
                 for line in stream:
                     if line.startswith(b"data:"):
-                        yield json.loads(line.removeprefix(b"data:"))
+                        yield self._parsed(line.removeprefix(b"data:"), "job_id")
         except (OSError, HTTPException) as error:
             raise ClientError(f"The connection to {self._url} broke: {error}.") from error
 
-    def _ask(self, method: str, path: str, body: object = None) -> dict[str, Any]:
-        with self._open(method, path, body) as response:
-            return cast("dict[str, Any]", json.load(response))
+    def _ask(self, member: str, method: str, path: str, body: object = None) -> dict[str, Any]:
+        try:
+            with self._open(method, path, body) as response:
+                text = response.read()
+        except (OSError, HTTPException) as error:
+            raise ClientError(f"The connection to {self._url} broke: {error}.") from error
+        return self._parsed(text, member)
+
+    def _parsed(self, text: bytes, member: str) -> dict[str, Any]:
+        """The JSON object in an answer, which must have a member of this name."""
+        try:
+            answer = json.loads(text)
+        except (ValueError, RecursionError):
+            answer = None
+        if not isinstance(answer, dict) or member not in answer:
+            raise ClientError(f"What answers at {self._url} is not Tripod: its answer has no {member!r}.")
+        return answer
 
     def _open(self, method: str, path: str, body: object = None) -> HTTPResponse:
         data = None if body is None else json.dumps(body).encode()
@@ -60,7 +78,7 @@ class JobsClient:
         except HTTPError as error:
             with error:
                 raise ClientError(_detail(error)) from None
-        except (URLError, OSError, ValueError) as error:
+        except (URLError, OSError, HTTPException, ValueError) as error:
             reason = getattr(error, "reason", error)
             raise ClientError(f"The service at {self._url} cannot be reached: {reason}.") from None
 

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, Field, StringConstraints
 
-from app.fields import Strict
+from app.fields import LOCATION, Strict
 
 State = Literal["queued", "running", "succeeded", "failed", "cancelled", "rejected"]
 Phase = Literal["draining", "reading", "fitting", "tuning", "publishing", "comparing", "activating"]
@@ -15,7 +15,7 @@ Trigger = Literal["request", "schedule", "purchases"]
 ENDED: tuple[State, ...] = ("succeeded", "failed", "cancelled", "rejected")
 
 _Name = Annotated[str, StringConstraints(min_length=1, max_length=256)]
-_Location = Annotated[str, StringConstraints(min_length=1, max_length=2048, pattern=r"^[^\x00-\x1f\x7f]+$")]
+_Location = Annotated[str, StringConstraints(min_length=1, max_length=2048, pattern=LOCATION)]
 _Strength = Annotated[float, Field(ge=0, le=1e6, allow_inf_nan=False)]
 _Count = Annotated[int, Field(ge=1, le=10_000_000)]
 

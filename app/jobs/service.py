@@ -40,7 +40,9 @@ class Jobs:
     async def start(self, request: JobRequest) -> Job:
         """Put a job into the queue, or JobWaiting if one is there already."""
         if request.data is None and self._settings.data is None:
-            raise Invalid("body.data: there is nothing to learn from: name the baskets, or set TRIPOD_DATA.")
+            raise Invalid(
+                ("body.data", "there is nothing to learn from: name the baskets, or set TRIPOD_DATA")
+            )
         retries = self._settings.job_retries
         created, job = await self._in_thread(lambda: self._store.create(request, "request", retries))
         if not created:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import base64
 import hashlib
 import re
-from typing import Annotated
+from typing import Annotated, get_args
 
 from fastapi import APIRouter, Path, Request, Response
+from starlette.convertors import StringConvertor, register_url_convertor
 
 from app.dependencies import AdminKey, FromCatalogue, ServicesDep
 from app.errors import (
@@ -47,6 +48,13 @@ async def active_model(services: ServicesDep) -> ModelInUse:
 VersionPath = Annotated[str, Path(description="The version of a model.", min_length=1, max_length=64)]
 
 
+class _ReportConvertor(StringConvertor):
+    """Other names are no reports: an address with one is another route's, or nobody's."""
+
+    regex = "|".join(map(re.escape, get_args(ReportName)))
+
+
+register_url_convertor("report", _ReportConvertor())
 _REPORT_FORMS = {
     "text/html": {"schema": {"type": "string"}},
     "application/json": {"schema": {"type": "object"}},
@@ -54,7 +62,7 @@ _REPORT_FORMS = {
 
 
 @router.get(
-    "/{version}/{report}",
+    "/{version}/{report:report}",
     summary="The report of a model",
     response_class=Response,
     responses={
@@ -67,8 +75,8 @@ async def model_report(
     services: ServicesDep, request: Request, version: VersionPath, report: ReportName
 ) -> Response:
     """How good the version was when it was trained, beside the baselines: for people or for programs."""
+    content = await services.models.report(version, report)  # also for a 304: it may have been deleted
     headers = revalidated(request)  # a version never changes, and its name is in the path
-    content = await services.models.report(version, report)
     if report == "report.json":
         return Response(content, media_type="application/json", headers=headers)
     return Response(content, media_type="text/html", headers=headers | _page_headers(content))

@@ -9,7 +9,7 @@ import numpy as np
 
 from app import metrics
 from app.baskets import KnownCart
-from app.fallback import Fallback, only_unknown_items, too_few_candidates
+from app.fallback import Fallback, fallback_of
 from app.filters import Boosts, Wishes, decoupling_of, wishes_of
 from app.items.catalogue import Catalogue
 from app.items.schemas import Relation
@@ -151,10 +151,5 @@ def _popular(question: Question, wishes: Wishes, chosen: Indices) -> Indices:
 
 
 def _fallback(cart: KnownCart, found: int, filled: int, k: int) -> Fallback | None:
-    if cart.only_unknown:
-        return only_unknown_items(filled)
-    if found < k:
-        return too_few_candidates(
-            f"Only {found} items fit the cart and the filters, {k} were asked for.", filled
-        )
-    return None
+    shortage = f"Only {found} items fit the cart and the filters, {k} were asked for." if found < k else None
+    return fallback_of(cart, shortage, filled)

@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
 from app.baskets import Basket, ConsideredCart
 from app.fallback import Fallback
-from app.fields import ItemId
+from app.fields import KnownItemId
 from app.filters import QUERY_IDS, Boosts, Filters, QueryIds
 from app.items.schemas import Relation
 from app.relations import RelatedPair
@@ -69,7 +69,7 @@ class BatchRequest(Options):
 class Reason:
     """A cart item that speaks for or against a recommendation."""
 
-    item_id: ItemId
+    item_id: KnownItemId
     name: str | None
     effect: Annotated[
         float,
@@ -86,7 +86,7 @@ class RecommendedItem:
     """One recommendation."""
 
     rank: Annotated[int, Field(examples=[1])]
-    item_id: ItemId
+    item_id: KnownItemId
     name: Annotated[str | None, Field(examples=["Tripod"])]
     category: Annotated[str | None, Field(examples=["Photo"])]
     price: Annotated[float | None, Field(examples=[89.0])]

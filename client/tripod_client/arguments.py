@@ -3,7 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Literal, TypedDict
+from typing import Literal, NotRequired, TypedDict
+
+
+class NewLine(TypedDict):
+    """An item to be put into a cart, and how many of it: one, unless a quantity is given."""
+
+    item_id: str
+    quantity: NotRequired[int]
 
 
 class Boosts(TypedDict, total=False):

@@ -8,7 +8,14 @@ from typing import Any, Generic, Literal, TypeVar, Unpack
 from urllib.parse import quote
 
 from tripod_client import answers
-from tripod_client.arguments import AnyCart, BundleOptions, ItemChange, JobRequest, RecommendOptions
+from tripod_client.arguments import (
+    AnyCart,
+    BundleOptions,
+    ItemChange,
+    JobRequest,
+    NewLine,
+    RecommendOptions,
+)
 
 T = TypeVar("T")
 
@@ -22,7 +29,7 @@ class Call(Generic[T]):
     query: Mapping[str, Any] | None = None
     body: Any = None
     headers: Mapping[str, str] | None = None
-    as_text: bool = False  # the answer is not JSON
+    answer: Literal["object", "text", "nothing"] = "object"  # what a good answer holds
 
 
 def _path(*segments: str) -> str:
@@ -32,18 +39,42 @@ def _path(*segments: str) -> str:
     return "/" + "/".join(quote(segment, safe="") for segment in segments)
 
 
+def header_value(name: str, value: str) -> str:
+    """A text that a header can hold, without blanks around it; ValueError, which does not show it, if not."""
+    text = value.strip()
+    if not (text.isascii() and text.isprintable()):
+        raise ValueError(
+            f"{name} cannot be sent: it must have printable ASCII characters only, without line breaks"
+        )
+    return text
+
+
 def _headers(if_match: str | None = None, idempotency_key: str | None = None) -> dict[str, str]:
     headers = {}
     if if_match is not None:
         written = if_match == "*" or if_match.endswith('"')
-        headers["If-Match"] = if_match if written else f'"{if_match}"'
+        headers["If-Match"] = header_value("if_match", if_match if written else f'"{if_match}"')
     if idempotency_key is not None:
-        headers["Idempotency-Key"] = idempotency_key
+        headers["Idempotency-Key"] = header_value("idempotency_key", idempotency_key)
     return headers
 
 
-def _basket(cart_id: str | None, items: Sequence[str]) -> dict[str, Any]:
-    return {"items": list(items)} if cart_id is None else {"cart_id": cart_id, "items": list(items)}
+def _list(name: str, texts: Sequence[str]) -> list[str]:
+    if isinstance(texts, str):  # a sequence as well, but of letters
+        raise TypeError(f"{name} must be a list of texts, such as [{texts!r}], not one text")
+    return list(texts)
+
+
+def _body(
+    cart_id: str | None, items: Sequence[str], k: int, options: RecommendOptions | BundleOptions
+) -> dict[str, Any]:
+    body = {"items": _list("items", items), "k": k, **_options(options)}
+    return body if cart_id is None else {"cart_id": cart_id, **body}
+
+
+def _options(options: RecommendOptions | BundleOptions) -> dict[str, Any]:
+    lists = {name: _list(name, options[name]) for name in ("exclude", "category") if name in options}
+    return {**options, **lists}
 
 
 def create_cart(*, idempotency_key: str | None = None) -> Call[answers.CartAnswer]:
@@ -53,7 +84,7 @@ def create_cart(*, idempotency_key: str | None = None) -> Call[answers.CartAnswe
 
 def add_items(
     cart_id: str,
-    *items: str | answers.CartLine,
+    *items: str | NewLine,
     if_match: str | None = None,
     idempotency_key: str | None = None,
 ) -> Call[answers.CartAnswer]:
@@ -86,7 +117,7 @@ def get_cart(cart_id: str) -> Call[answers.CartAnswer]:
 
 def delete_cart(cart_id: str, *, if_match: str | None = None) -> Call[None]:
     """Forget the cart."""
-    return Call("DELETE", _path("carts", cart_id), headers=_headers(if_match))
+    return Call("DELETE", _path("carts", cart_id), headers=_headers(if_match), answer="nothing")
 
 
 def check_out(
@@ -100,7 +131,7 @@ def recommend(
     cart_id: str | None = None, items: Sequence[str] = (), k: int = 10, **options: Unpack[RecommendOptions]
 ) -> Call[answers.Recommendations]:
     """What a cart, a list of items, or an empty cart should get next."""
-    return Call("POST", "/recommend", body={**_basket(cart_id, items), "k": k, **options})
+    return Call("POST", "/recommend", body=_body(cart_id, items, k, options))
 
 
 def recommend_batch(
@@ -108,13 +139,17 @@ def recommend_batch(
 ) -> Call[answers.BatchAnswer]:
     """The same question for up to 256 carts at once: ids of items, `{"items": …}` or `{"cart_id": …}`."""
     baskets = [_any_cart(cart) for cart in carts]
-    return Call("POST", "/recommend/batch", body={"carts": baskets, "k": k, **options})
+    return Call("POST", "/recommend/batch", body={"carts": baskets, "k": k, **_options(options)})
 
 
 def _any_cart(cart: AnyCart) -> Mapping[str, Any]:
-    if isinstance(cart, Mapping) and len(cart) == 1 and set(cart) <= {"cart_id", "items"}:
-        return dict(cart)
-    if isinstance(cart, Sequence) and not isinstance(cart, str):
+    if isinstance(cart, Mapping):
+        given: dict[str, Any] = {**cart}
+        if given.keys() == {"items"}:
+            return {"items": _list("items", given["items"])}
+        if given.keys() == {"cart_id"}:
+            return given
+    elif isinstance(cart, Sequence) and not isinstance(cart, str):
         return {"items": list(cart)}
     raise TypeError(f'a cart is a list of item ids, {{"items": […]}} or {{"cart_id": …}}, not {cart!r}')
 
@@ -132,7 +167,7 @@ def find_bundles(
     cart_id: str | None = None, items: Sequence[str] = (), k: int = 5, **options: Unpack[BundleOptions]
 ) -> Call[answers.BundlesAnswer]:
     """The k items that belong together most, around the given ones if any."""
-    return Call("POST", "/bundles", body={**_basket(cart_id, items), "k": k, **options})
+    return Call("POST", "/bundles", body=_body(cart_id, items, k, options))
 
 
 find_bundles_json = find_bundles
@@ -190,7 +225,7 @@ def activate_model(version: str) -> Call[answers.Activation]:
 
 def delete_model(version: str) -> Call[None]:
     """Remove a version from the store; never the active one. Needs the admin key."""
-    return Call("DELETE", _path("models", version))
+    return Call("DELETE", _path("models", version), answer="nothing")
 
 
 def start_job(**request: Unpack[JobRequest]) -> Call[answers.Job]:
@@ -225,7 +260,7 @@ def alive() -> Call[answers.AliveAnswer]:
 
 def metrics() -> Call[str]:
     """The metrics in the text format of Prometheus."""
-    return Call("GET", "/metrics", as_text=True)
+    return Call("GET", "/metrics", answer="text")
 
 
 def ready() -> Call[answers.ReadyAnswer]:

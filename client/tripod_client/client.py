@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import aclosing, closing, contextmanager
 from functools import wraps
@@ -13,8 +12,8 @@ import httpx
 
 from tripod_client import calls
 from tripod_client.answers import Job
-from tripod_client.calls import Call
-from tripod_client.errors import ConnectionFailed, UnreadableAnswer, raise_for_problem
+from tripod_client.calls import Call, header_value
+from tripod_client.errors import ConnectionFailed, UnreadableAnswer, json_object, raise_for_problem
 
 _STREAM_SECONDS = 60.0
 P = ParamSpec("P")
@@ -75,12 +74,17 @@ class _Routes:
 
 
 def _options(url: str, admin_key: str | None, timeout: float) -> dict[str, Any]:
-    headers = {} if admin_key is None else {"X-Admin-Key": admin_key}
+    headers = {} if admin_key is None else {"X-Admin-Key": header_value("admin_key", admin_key)}
     return {"base_url": url, "headers": headers, "timeout": timeout}
 
 
 def _request(http: httpx.Client | httpx.AsyncClient, call: Call[Any]) -> httpx.Request:
-    return http.build_request(call.method, call.path, params=call.query, json=call.body, headers=call.headers)
+    try:
+        return http.build_request(
+            call.method, call.path, params=call.query, json=call.body, headers=call.headers
+        )
+    except httpx.InvalidURL as error:  # an id or a query of tens of thousands of characters
+        raise ValueError(f"the request cannot be sent: {error}") from error
 
 
 def _events(http: httpx.Client | httpx.AsyncClient, call: Call[Any]) -> httpx.Request:
@@ -91,23 +95,43 @@ def _events(http: httpx.Client | httpx.AsyncClient, call: Call[Any]) -> httpx.Re
 
 def _answer(response: httpx.Response, call: Call[Any]) -> Any:
     raise_for_problem(response)
-    if call.as_text:
+    if call.answer == "text":
         return response.text
-    try:
-        return response.json() if response.content else None
-    except ValueError as error:
-        raise UnreadableAnswer(response) from error
+    if call.answer == "nothing":
+        if response.content:
+            raise _unreadable(response, "it should have no content")
+        return None
+    answer = json_object(response.content)
+    if answer is None:
+        raise _unreadable(response, "it is not a JSON object")
+    return answer
 
 
-def _event(line: str) -> Any:
+def _check_stream(response: httpx.Response) -> None:
+    if response.headers.get("content-type", "").partition(";")[0] != "text/event-stream":
+        raise _unreadable(response, "it is not a stream of events")
+
+
+def _event(line: str, response: httpx.Response) -> Any:
     """The job in a line of an event stream, None if the line holds something else."""
-    return json.loads(line.removeprefix("data:")) if line.startswith("data:") else None
+    if not line.startswith("data:"):
+        return None
+    job = json_object(line.removeprefix("data:"))
+    if job is None:
+        raise _unreadable(response, "an event of it is not a JSON object")
+    return job
+
+
+def _unreadable(response: httpx.Response, why: str) -> UnreadableAnswer:
+    return UnreadableAnswer(response.request, response.status_code, why)
 
 
 @contextmanager
 def _reaching(request: httpx.Request) -> Iterator[None]:
     try:
         yield
+    except httpx.DecodingError as error:
+        raise UnreadableAnswer(request, None, f"it cannot be decoded ({error})") from error
     except httpx.RequestError as error:
         raise ConnectionFailed(request, error) from error
 
@@ -125,14 +149,17 @@ class Tripod(_Routes):
         answer: T = _answer(response, call)
         return answer
 
-    @wraps(calls.follow_job)
-    def follow_job(self, job_id: str) -> Iterator[Job]:  # noqa: D102
+    def follow_job(self, job_id: str) -> Iterator[Job]:
+        """The job as it stands and after each change, until it ends."""
         request = _events(self._http, calls.follow_job(job_id))
         with _reaching(request), closing(self._http.send(request, stream=True)) as response:
             if not response.is_success:
                 response.read()
                 raise_for_problem(response)
-            yield from filter(None, map(_event, response.iter_lines()))
+            _check_stream(response)
+            for line in response.iter_lines():
+                if (job := _event(line, response)) is not None:
+                    yield job
 
     def close(self) -> None:
         """Close the connections."""
@@ -160,16 +187,17 @@ class AsyncTripod(_Routes):
         answer: T = _answer(response, call)
         return answer
 
-    @wraps(calls.follow_job)
-    async def follow_job(self, job_id: str) -> AsyncIterator[Job]:  # noqa: D102
+    async def follow_job(self, job_id: str) -> AsyncIterator[Job]:
+        """The job as it stands and after each change, until it ends."""
         request = _events(self._http, calls.follow_job(job_id))
         with _reaching(request):
             async with aclosing(await self._http.send(request, stream=True)) as response:
                 if not response.is_success:
                     await response.aread()
                     raise_for_problem(response)
+                _check_stream(response)
                 async for line in response.aiter_lines():
-                    if (job := _event(line)) is not None:
+                    if (job := _event(line, response)) is not None:
                         yield job
 
     async def close(self) -> None:

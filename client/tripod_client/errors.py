@@ -3,11 +3,12 @@
 TripodError
 ├── ProblemError       the service answered with a problem (or what stands before it with an error page)
 ├── ConnectionFailed   no answer came: the service cannot be reached, or takes longer than the timeout
-└── UnreadableAnswer   the answer is not the service's JSON: another server is at this address
+└── UnreadableAnswer   the answer is not one of the service: another server is at this address
 """
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import httpx
@@ -53,11 +54,9 @@ class ConnectionFailed(TripodError):  # noqa: N818
 class UnreadableAnswer(TripodError):  # noqa: N818
     """The answer is not what the service sends."""
 
-    def __init__(self, response: httpx.Response) -> None:
-        self.status = response.status_code
-        self.detail = (
-            f"{response.request.url} answered {response.status_code}, but not in JSON: is it Tripod?"
-        )
+    def __init__(self, request: httpx.Request, status: int | None, why: str) -> None:
+        self.status = status
+        self.detail = f"{request.method} {request.url} got an answer, but {why}: is it Tripod?"
         super().__init__(self.detail)
 
 
@@ -68,13 +67,17 @@ def raise_for_problem(response: httpx.Response) -> None:
 
 
 def _problem(response: httpx.Response) -> dict[str, Any]:
+    problem = json_object(response.content)
+    return problem or {"title": response.reason_phrase, "detail": response.text}
+
+
+def json_object(text: bytes | str) -> dict[str, Any] | None:
+    """The JSON object that a text holds, None if it holds anything else."""
     try:
-        problem = response.json()
-    except ValueError:
-        problem = None
-    if isinstance(problem, dict):
-        return problem
-    return {"title": response.reason_phrase, "detail": response.text}
+        value = json.loads(text)
+    except (ValueError, RecursionError):  # no JSON, no UTF-8, or nested without end
+        return None
+    return value if isinstance(value, dict) else None
 
 
 def _seconds(response: httpx.Response) -> float | None:

@@ -112,3 +112,21 @@ def test_bundles_around_unknown_items_are_those_from_nothing(shop: httpx.Client)
     assert nothing["fallback"] is None
     assert unknown["fallback"]["reason"] == "only_unknown_items"
     assert unknown["fallback"] == shop.get("/recommend", params={"items": "strange"}).json()["fallback"]
+
+
+@pytest.mark.parametrize(
+    ("path", "figures"),
+    [
+        ("/bundles", "No more than 3 items"),
+        ("/recommend", "Only 3 items"),
+        ("/bundles?alternatives=2", "1 bundles"),
+    ],
+)
+def test_unknown_items_do_not_hide_that_there_are_too_few(
+    shop: httpx.Client, path: str, figures: str
+) -> None:
+    query = {"items": "strange", "k": 5, "category": "Photo", "max_price": 14}
+    fallback = shop.get(path, params={**httpx.URL(path).params, **query}).json()["fallback"]
+    assert fallback["reason"] == "only_unknown_items"
+    assert "knows no item of the cart" in fallback["message"]
+    assert figures in fallback["message"]

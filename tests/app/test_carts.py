@@ -254,17 +254,6 @@ def test_every_use_renews_the_time_to_live(
     store.close()
 
 
-def test_a_cart_of_release_0_1_with_an_id_that_is_refused_by_now_is_read(
-    start: Callable[..., Service], valkey: Valkey
-) -> None:
-    service = start(REDIS_URL=valkey.url)
-    old = {"cart_id": "old", "created": 1, "updated": 2, "changes": 1, "birth": "1.2", "etag": "1.2-1"}
-    with redis.Redis(port=valkey.port) as store:
-        store.set("tripod:cart:old", json.dumps({**old, "lines": [["..", 3], ["camera-0", 1]]}))
-    assert quantities(service.client.get("/carts/old")) == {"..": 3, "camera-0": 1}
-    assert quantities(add(service.client, "old", "film-0")) == {"..": 3, "camera-0": 1, "film-0": 1}
-
-
 def test_an_unused_cart_expires(start: Callable[..., Service]) -> None:
     service = start(TRIPOD_CART_TTL="1")
     assert add(service.client, "short", "camera-0").status_code == 200

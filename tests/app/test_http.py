@@ -64,6 +64,7 @@ def test_head_of_an_event_stream_ends_at_once(shop: httpx.Client) -> None:
         head = shop.head(f"/training-jobs/{job}/events", timeout=10)
         assert head.status_code == 200
         assert head.headers["content-type"].startswith("text/event-stream")
+        assert head.headers["cache-control"] == "no-cache"
         assert shop.get("/healthz").status_code == 200  # over the same connection
     finally:
         shop.post(f"/training-jobs/{job}/cancel")
@@ -199,11 +200,9 @@ def test_a_missing_admin_key_is_401_and_a_wrong_one_403(shop: httpx.Client) -> N
 @pytest.mark.parametrize(
     ("path", "body", "where", "words"),
     [
-        ("/carts/x/items", {"item": "a"}, "body.item_id", "Field required"),
         ("/carts/x/items", {"item_id": "a", "amount": 2}, "body.amount", "only item_id, quantity"),
         ("/carts/x/items", {"items": [{"item_id": 7}]}, "body.items.0.item_id", "valid string"),
         ("/carts/x/items", {"items": [], "note": ""}, "body.note", "only items"),
-        ("/carts/x/items", [], "body", "valid dictionary"),
         ("/recommend", {"boosts": {"item": {}}}, "body.boosts.item", "only items, categories"),
         ("/recommend/batch", {"carts": [{"cart": "a"}]}, "body.carts.0.cart", "only cart_id, items"),
         ("/training-jobs", {"options": {"step": 1}}, "body.options.step", "only kernel, rank"),

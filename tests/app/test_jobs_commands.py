@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from app_process import Service
 from jobs_process import KEY, QUICK, Worker, write_baskets
+from other_server import server_of
 from typer.testing import CliRunner, Result
 
 from app.jobs.commands import jobs as commands
@@ -95,6 +96,9 @@ def test_start_follows_a_job_to_its_end(folder: Path, running: Service) -> None:
         (["start", "-o", "steps=-1"], {}, "body.options.steps"),
         (["start", "-o", "stepps=1"], {}, "body.options.stepps"),
         (["list"], {"TRIPOD_URL": "nonsense"}, "The service at nonsense cannot be reached"),
+        (["watch", "a b/c"], {}, "There is no"),
+        (["list"], {"TRIPOD_ADMIN_KEY": "secret\nof two lines"}, "The admin key cannot be sent"),
+        (["list"], {"TRIPOD_ADMIN_KEY": "geheimnisträger-7"}, "The admin key cannot be sent"),
     ],
 )
 def test_what_goes_wrong_is_one_sentence(
@@ -104,6 +108,24 @@ def test_what_goes_wrong_is_one_sentence(
     assert result.exit_code == 2
     assert text in result.stderr
     assert len(result.stderr.splitlines()) == 1
+    assert "secret" not in result.stderr
+    assert "geheim" not in result.stderr
+
+
+def test_a_line_break_after_the_key_does_not_count(jobs: Run) -> None:
+    assert jobs("list", TRIPOD_ADMIN_KEY=f"{KEY}\n").exit_code == 0
+
+
+@pytest.mark.parametrize(
+    "content", [b"<!doctype html><p>welcome</p>", b"[]", b'{"hello": 1}', b"", b"[" * 99999]
+)
+@pytest.mark.parametrize("command", [["list"], ["start"], ["cancel", "x"], ["watch", "x"]])
+def test_another_server_at_the_address_is_one_sentence(command: list[str], content: bytes) -> None:
+    with server_of(content) as url:
+        result = CliRunner().invoke(commands, [*command, "--url", url, "--key", KEY])
+    assert result.exit_code == 2
+    (sentence,) = (line for line in result.stderr.splitlines() if "━" not in line)
+    assert "is not Tripod" in sentence or "ended before the job" in sentence
 
 
 def test_the_service_and_an_idle_worker_know_neither_torch_nor_training() -> None:

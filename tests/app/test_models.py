@@ -172,4 +172,26 @@ def test_a_version_shows_the_report_it_came_with(start: Callable[..., Service], 
     assert client.get(f"/models/{reported}/report.json").json()["type"] == "urn:tripod:problem:model-damaged"
     for unknown in ("20260101-000000-abcdef", "..", "nothing"):
         assert client.get(f"/models/{unknown}/report.html").status_code == 404
-    assert client.get(f"/models/{reported}/manifest.json").status_code == 422
+    for no_report in ("manifest.json", "report.pdf", "report.html.exe"):
+        assert client.get(f"/models/{reported}/{no_report}").status_code == 404
+
+
+def test_the_report_of_a_deleted_version_is_gone_for_who_has_it_too(
+    start: Callable[..., Service], tmp_path: Path
+) -> None:
+    models = ModelStore(tmp_path / "store")
+    reported = models.publish(replace(draft(), files={"report.html": b"<p>good</p>", "report.json": b"{}"}))
+    publish(tmp_path / "store")
+    client = start().ready().client
+    for name in ("report.html", "report.json"):
+        address = f"/models/{reported}/{name}"
+        headers = {"If-None-Match": client.get(address).headers["etag"]}
+        assert client.get(address, headers=headers).status_code == 304
+    models.delete(reported)
+    assert client.get(address, headers=headers).json()["type"] == "urn:tripod:problem:model-not-found"
+
+
+def test_reading_what_only_takes_a_post_is_405(service: Service) -> None:
+    version = version_in_use(service)
+    refused = service.client.get(f"/models/{version}/activate")
+    assert (refused.status_code, refused.headers["allow"]) == (405, "POST")

@@ -8,7 +8,9 @@ from pathlib import Path
 
 import pytest
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "app"))  # pytest's importlib mode does not add it
+# pytest's importlib mode adds neither.
+sys.path.insert(0, str(Path(__file__).parent))
+sys.path.insert(0, str(Path(__file__).parents[1] / "app"))
 
 from app_process import Service
 from app_shop import publish

@@ -89,6 +89,7 @@ def test_rules_drop_and_count(tmp_path: Path) -> None:
     assert [len(basket) for basket in data.baskets] == [1, 1, 1]
     assert data.dropped.as_dict() == {
         "rows_without_quantity": 0,
+        "rows_with_unusable_ids": 0,
         "duplicate_rows": 1,
         "oversize_baskets": 1,
         "rare_items": 3,
