@@ -33,7 +33,7 @@ def test_a_job_shows_what_it_inherited_before_it_reads_and_null_undoes_it(
 ) -> None:
     told = QUICK | {"validation": 70}
     assert operator.finished(operator.start(options=told, activate="always")["job_id"])["activated"]
-    (tmp_path / "bad.csv").write_text("order,sku\\n1,a\\n")
+    (tmp_path / "bad.csv").write_text("order,sku\n1,a\n")
     undone = {"steps": None, "validation": None, "rank": None, "report": None}
     failed = operator.finished(operator.start(data=str(tmp_path / "bad.csv"), options=undone)["job_id"])
     assert failed["state"] == "failed"
