@@ -13,7 +13,6 @@ from datetime import datetime
 from functools import partial
 from importlib.metadata import PackageNotFoundError
 from importlib.metadata import version as installed_version
-from math import prod
 from pathlib import Path
 from typing import Any, BinaryIO, get_args
 
@@ -23,6 +22,7 @@ import safetensors.numpy
 from numpy.typing import NDArray
 from pydantic import JsonValue
 
+from model_store.arrays import read_array, read_arrays, write_arrays
 from model_store.errors import (
     DamagedModelError,
     InvalidDraftError,
@@ -33,12 +33,15 @@ from model_store.errors import (
 )
 from model_store.items import Items
 from model_store.manifest import FILE_NAME, MANIFEST, FileEntry, Kind, Knobs, Manifest, Sizes
+from ndpp.basket_index import BasketIndex
 from ndpp.kernel import Kernel
+from ndpp.mixture import Mixture
 from ndpp.relevance import Relevance
 
 KERNEL, ITEMS, RELEVANCE = "kernel.safetensors", "items.json", "relevance.npz"
-_COPIED_BYTES = 64 << 20
-_RESERVED = (KERNEL, ITEMS, RELEVANCE, MANIFEST)
+# Parts that a version may lack (release 0.1 wrote none of them): attribute → class. Each is its own file.
+PARTS: dict[str, type[BasketIndex]] = {"baskets": BasketIndex}
+_RESERVED = (KERNEL, ITEMS, RELEVANCE, MANIFEST, *(f"{name}.safetensors" for name in PARTS))
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,12 +58,18 @@ class Draft:
     data_fingerprint: str
     seed: int
     files: Mapping[str, bytes] = field(default_factory=dict)  # report.html, report.json, …
+    mixture: Mixture | None = None  # how P(next item | cart) is made of its evidence
+    calibration: dict[str, JsonValue] | None = None  # claimed against true, on baskets not learned from
+    baskets: BasketIndex | None = None
 
     def __post_init__(self) -> None:
         try:
             if self.kind not in get_args(Kind):
                 raise ValueError(f"its kind {self.kind!r} is none of {', '.join(get_args(Kind))}")
             check_fit(self.kernel, self.items, self.relevance)
+            for part in PARTS:
+                if (given := getattr(self, part)) is not None:
+                    given.check(self.kernel.size)
             for name in self.files:
                 if not re.fullmatch(FILE_NAME, name) or name in _RESERVED:
                     raise ValueError(f"an extra file cannot be named {name!r}")
@@ -78,6 +87,7 @@ class StoredModel:
     relevance: Relevance | None
     manifest: Manifest
     folder: Path
+    baskets: BasketIndex | None = None
 
     def read_file(self, name: str) -> bytes:
         """The contents of one of the model's files, such as `report.html`, checked."""
@@ -100,6 +110,9 @@ def write_files(draft: Draft, version: str, created: datetime, folder: Path) -> 
     }
     if (relevance := draft.relevance) is not None:
         writers[RELEVANCE] = lambda path: _write_relevance(relevance, path)
+    for name in PARTS:
+        if (part := getattr(draft, name)) is not None:
+            writers[f"{name}.safetensors"] = partial(write_arrays, part)
     for name, data in draft.files.items():
         writers[name] = partial(Path.write_bytes, data=data)
     writers[MANIFEST] = lambda path: path.write_bytes(_manifest(draft, version, created, folder).to_json())
@@ -124,6 +137,8 @@ def _manifest(draft: Draft, version: str, created: datetime, folder: Path) -> Ma
         seed=draft.seed,
         metrics=draft.metrics,
         knobs=draft.knobs,
+        mixture=draft.mixture,
+        calibration=draft.calibration,
         tripod_version=tripod_version(),
         files={path.name: _entry(path) for path in sorted(folder.iterdir())},
     )
@@ -139,7 +154,18 @@ def read_files(folder: Path, manifest: Manifest) -> StoredModel:
         relevance = _read_relevance(folder / RELEVANCE) if RELEVANCE in manifest.files else None
     with _damage_named(f"model {manifest.version}"):
         check_fit(kernel, items, relevance)
-    return StoredModel(manifest.version, kernel, items, relevance, manifest, folder)
+    parts = {name: _read_part(folder, manifest, name, kernel.size) for name in PARTS}
+    return StoredModel(manifest.version, kernel, items, relevance, manifest, folder, **parts)
+
+
+def _read_part(folder: Path, manifest: Manifest, name: str, size: int) -> Any:
+    file = f"{name}.safetensors"
+    if file not in manifest.files:
+        return None
+    with _damage_named(f"{manifest.version}/{file}"):
+        part = read_arrays(PARTS[name], folder / file)
+        part.check(size)
+        return part
 
 
 @contextmanager
@@ -208,26 +234,10 @@ def _kernel_metadata(kernel: Kernel, kind: Kind) -> dict[str, str]:
 
 
 def _read_kernel(path: Path) -> Kernel:
-    with safetensors.safe_open(path, framework="numpy") as tensors:
-        core, diagonal = tensors.get_tensor("X"), tensors.get_tensor("d")
-    return Kernel(_read_factors(path), core, diagonal)
-
-
-def _read_factors(path: Path) -> NDArray[np.float32]:
-    """F, as a copy; a large one straight from the page cache, shared by all processes that serve it.
-
-    A process dies if a file that it has mapped is cut off, so what can be copied is.
-    """
-    with path.open("rb") as file:
-        header_length = int.from_bytes(file.read(8), "little")
-        header = json.loads(file.read(header_length))["F"]
-        if header["dtype"] != "F32":
-            raise ValueError(f"F is stored as {header['dtype']}, expected F32")
-        shape, start = tuple(header["shape"]), 8 + header_length + header["data_offsets"][0]
-        if 4 * prod(shape) > _COPIED_BYTES:
-            return np.memmap(file, dtype=np.float32, mode="r", offset=start, shape=shape)
-        file.seek(start)
-        return np.fromfile(file, dtype=np.float32, count=prod(shape)).reshape(shape)
+    factors = read_array(path, "F")  # a large one stays in the page cache, shared by all processes
+    if factors.dtype != np.float32:
+        raise ValueError(f"F is stored as {factors.dtype}, expected float32")
+    return Kernel(factors, read_array(path, "X"), read_array(path, "d"))
 
 
 def _write_relevance(relevance: Relevance, path: Path) -> None:

@@ -20,6 +20,7 @@ from pydantic import (
 from pydantic.dataclasses import dataclass
 
 from model_store.errors import DamagedModelError, InvalidVersionError, NewerFormatError
+from ndpp.mixture import Mixture
 
 FORMAT_VERSION = 1
 MANIFEST = "manifest.json"
@@ -71,6 +72,8 @@ class Manifest(_Record):
     seed: int
     metrics: dict[str, JsonValue]
     knobs: Knobs
+    mixture: Mixture | None = None  # None: the scores are no probabilities
+    calibration: dict[str, JsonValue] | None = None  # claimed against true, on baskets not learned from
     tripod_version: str
     files: dict[Annotated[str, StringConstraints(pattern=FILE_NAME)], FileEntry]
 

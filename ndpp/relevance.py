@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ndpp.kernel import Indices, Vector
+from ndpp.kernel import Indices, Matrix, Vector
 
 _SMALL = 20_000  # items
 
@@ -44,6 +44,27 @@ class Relevance:
         totals = self._totals(position, spans)
         above = np.flatnonzero(totals > self.floor)
         return listed[above].astype(np.intp), totals[above]
+
+    def drops(self, cart: ArrayLike, rows: Indices) -> Matrix:
+        """log r_i(cart) − log r_i(cart without y) for each cart item y and each of `rows`, (cart, n)."""
+        items = np.asarray(cart, dtype=np.intp)
+        votes = np.zeros((2 if self.support is not None else 1, len(items), len(rows)))
+        for place, y in enumerate(items.tolist()):
+            span = slice(self.offsets[y], self.offsets[y + 1])
+            listed, position = np.unique(self.neighbours[span], return_index=True)
+            if not len(listed):
+                continue
+            found = np.minimum(np.searchsorted(listed, rows), len(listed) - 1)
+            known = np.flatnonzero(listed[found] == rows)
+            entries = position[found[known]]
+            votes[0, place, known] = self.weights[span][entries]
+            if self.support is not None:
+                votes[1, place, known] = self.support[span][entries]
+        totals = votes.sum(axis=1, keepdims=True)
+        whole = np.maximum(totals.max(axis=0), self.floor)  # (1, n)
+        without = np.maximum((totals - votes).max(axis=0), self.floor)  # (cart, n)
+        drops: Matrix = np.log(whole) - np.log(without)
+        return drops
 
     def _totals(self, places: NDArray[np.integer[Any]], spans: list[slice]) -> Vector:
         totals = _sums(places, self.weights, spans)

@@ -19,7 +19,7 @@ from model_store import (
     NewerFormatError,
     StorageError,
     UnknownVersionError,
-    artifact,
+    arrays,
 )
 from model_store.manifest import parse_manifest
 
@@ -162,7 +162,7 @@ def test_the_pointer_may_move_while_a_model_is_opened(store: ModelStore, good: s
 def test_a_mapped_model_survives_its_deletion(
     store: ModelStore, good: str, bad: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(artifact, "_COPIED_BYTES", 0)
+    monkeypatch.setattr(arrays, "_COPIED_BYTES", 0)
     model = store.open(bad.name)
     expected = model.kernel.submatrix(range(7))
     store.delete(bad.name)

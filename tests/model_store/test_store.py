@@ -26,7 +26,7 @@ from model_store import (
     StorageError,
     UnknownFileError,
     UnknownVersionError,
-    artifact,
+    arrays,
 )
 from ndpp.kernel import Kernel
 
@@ -156,7 +156,7 @@ def test_only_version_names_are_accepted(any_store: ModelStore, draft: Drafts, n
 def test_large_factors_are_mapped_from_the_file(
     any_store: ModelStore, draft: Drafts, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(artifact, "_COPIED_BYTES", 0)
+    monkeypatch.setattr(arrays, "_COPIED_BYTES", 0)
     model = any_store.open(any_store.publish(draft()))
     mapped = Path("/proc/self/maps").read_text()
     assert str(model.folder / "kernel.safetensors") in mapped
