@@ -1,4 +1,4 @@
-"""What a request may say about items, for recommendations and bundles alike: all of it becomes one Tilt."""
+"""What a request may say about items, for recommendations and bundles alike: filters, boosts, dials."""
 
 from __future__ import annotations
 
@@ -23,22 +23,43 @@ _STRINGS_BEGIN = re.compile(r'\s*\[\s*"')
 _NOTHING = np.empty(0, dtype=np.intp)
 
 
-class Knobs(Strict):
-    """How to serve the model; what is not given is as the training job chose it."""
+class Dials(Strict):
+    """Two dials that change the order of suggestions; the centre is what fits the baskets best."""
 
-    popularity: float | None = Field(
-        None, ge=-2, le=2, description="γ: above 0 plays popular items down, below 0 up."
+    discovery: float = Field(
+        0, ge=-1, le=1, description="From bestsellers (−1) to hidden gems (1); 0 orders by probability."
+    )
+    cohesion: float = Field(
+        0,
+        ge=-1,
+        le=1,
+        description="From each cart item by itself (−1) to the cart as one set (1); 0 is as learned.",
+    )
+
+
+class Knobs(Strict):
+    """Exact values for experts, in place of a dial or of what the training job chose."""
+
+    decoupling: float | None = Field(
+        None,
+        ge=0,
+        le=1,
+        description="ω: 0 conditions on the cart exactly, 1 takes its items independently. Instead of "
+        "`cohesion`.",
     )
     relevance: float | None = Field(
-        None, ge=0, le=10, description="β: the weight of plain co-purchase counts beside the set model."
+        None, ge=0, le=10, description="β: the exponent of the co-purchase evidence beside the determinant."
     )
-    decoupling: float | None = Field(
-        None, ge=0, le=1, description="ω: 0 conditions on the cart exactly, 1 takes its items independently."
+    popularity: float | None = Field(
+        None,
+        ge=-2,
+        le=2,
+        description="γ: orders by P(item | cart) / P(item | empty cart)^γ. Instead of `discovery`.",
     )
 
 
-class Filters(Knobs):
-    """Which items may appear, and how to serve the model."""
+class Filters(Dials):
+    """Which items may appear, and in which order."""
 
     exclude: list[ItemId] = Field(default_factory=list, max_length=10_000, description="Never show these.")
     category: list[Category] = Field(
@@ -61,7 +82,7 @@ class Filters(Knobs):
 
 
 class Boosts(Strict):
-    """Factors on the gains of items: above 1 promotes, below 1 demotes, 0 hides."""
+    """Factors on the odds of items: 2 makes an item twice as likely against the others, 0 hides it."""
 
     items: dict[ItemId, Factor] = Field(default_factory=dict, max_length=10_000, examples=[{"tripod": 2}])
     categories: dict[Category, Factor] = Field(
@@ -94,14 +115,13 @@ QUERY_IDS = '`a,b,c`, repeated, or a JSON array for ids with commas: `["a,b","c"
 
 @dataclass(frozen=True, eq=False)
 class Wishes:
-    """τ² in parts: a dense base (None stands for ones) times factors at some rows, part by part."""
+    """Factors on items: a dense base (None stands for ones) times factors at some rows, part by part."""
 
     base: Vector | None
     parts: list[tuple[Indices, Vector | float]]  # the rows of one part differ, or its factor is 0
-    unit: float = 1.0  # what all of τ² is still to be multiplied by: it changes no order and no share
 
     def dense(self, size: int) -> Vector:
-        """τ² of every item."""
+        """The factor of every item."""
         values = np.ones(size) if self.base is None else self.base.copy()
         for rows, factors in self.parts:
             values[rows] *= factors
@@ -118,8 +138,7 @@ class Wishes:
 
 
 def wishes_of(catalogue: Catalogue, filters: Filters, boosts: Boosts | None, cart: KnownCart) -> Wishes:
-    """τ² = filters · boosts · popularity · relevance of a request about a cart."""
-    model, relevance = catalogue.model, catalogue.model.stored.relevance
+    """Filters and boosts of a request about a cart: 0 rules an item out, a boost multiplies its odds."""
     parts: list[tuple[Indices, Vector | float]] = []
     if len(catalogue.boosted):
         parts.append((catalogue.boosted, catalogue.boost_factors))
@@ -127,33 +146,32 @@ def wishes_of(catalogue: Catalogue, filters: Filters, boosts: Boosts | None, car
         parts.append((catalogue.out_of_stock, 0.0))
     if hidden := cart.earlier + catalogue.rows_of(filters.exclude):
         parts.append((np.array(hidden, dtype=np.intp), 0.0))
-    exponent = model.knobs.relevance if filters.relevance is None else filters.relevance
-    unit = 1.0
-    if cart.rows and exponent and relevance is not None:
-        rows, evidence = relevance.evidence(cart.rows)
-        unit = relevance.floor**exponent  # r^β = floor^β (r/floor)^β, and for most items r is the floor
-        parts.append((rows, (evidence / relevance.floor) ** exponent))
     if boosts is not None and boosts.items:
         known = [item_id for item_id in boosts.items if catalogue.row_of(item_id) is not None]
         factors = np.array([boosts.items[item_id] for item_id in known])
         parts.append((np.array(catalogue.rows_of(known), dtype=np.intp), factors))
-    return Wishes(_base(catalogue, filters, boosts), parts, unit)
+    return Wishes(_base(catalogue, filters, boosts), parts)
 
 
-def decoupling_of(catalogue: Catalogue, filters: Filters) -> float:
-    """ω of the request, or the model's own."""
-    return catalogue.model.knobs.decoupling if filters.decoupling is None else filters.decoupling
+def decoupling_of(learned: float, dials: Dials, knobs: Knobs | None) -> float:
+    """ω: the knob, or as learned and moved by the dial."""
+    if knobs is not None and knobs.decoupling is not None:
+        return knobs.decoupling
+    return learned * (1 - dials.cohesion) if dials.cohesion > 0 else learned - (1 - learned) * dials.cohesion
+
+
+def popularity_of(dials: Dials, knobs: Knobs | None) -> float:
+    """γ: the knob, or the dial."""
+    return dials.discovery if knobs is None or knobs.popularity is None else knobs.popularity
 
 
 def _base(catalogue: Catalogue, filters: Filters, boosts: Boosts | None) -> Vector | None:
-    """The dense part of τ²: popularity, categories, prices. None stands for ones."""
+    """The dense part: categories and prices. None stands for ones."""
     model = catalogue.model
-    exponent = model.knobs.popularity if filters.popularity is None else filters.popularity
-    base = model.popularity_factors(exponent)
     categories = boosts.categories if boosts is not None else {}
     if not filters.narrowing and not categories:
-        return base
-    factors = np.ones(model.kernel.size) if base is None else base.copy()
+        return None
+    factors = np.ones(model.kernel.size)
     for category, factor in categories.items():
         factors[model.categories.get(category, _NOTHING)] *= factor
     if filters.category:

@@ -1,8 +1,8 @@
 """Next items and bundles, against what a shop would use instead: `python -m benchmarks.quality --data DIR`.
 
 For every data set and seed: hold 2,000 baskets out, learn with `--tune quick`, fit the peers on the same
-baskets, and ask all of them the same questions. Nothing here is tuned: each seed's model chose its knobs on
-validation baskets of its own.
+baskets, and ask all of them the same questions. Nothing here is tuned by hand: each seed's model and peers
+make their choices on validation baskets of their own.
 """
 
 from __future__ import annotations
@@ -21,21 +21,21 @@ from rich.console import Console
 from benchmarks.machine import RESULTS, describe_machine, save_results
 from benchmarks.quality_page import write_page
 from benchmarks.quality_sets import measure_sets
-from model_store import Knobs
-from training.baselines import fit_baselines
-from training.baselines.base import Recommender
+from training.baselines import BASELINES, Blend, fit_baselines
 from training.baskets import Baskets
 from training.demo import write_demo_data
-from training.evaluation.metrics import rank_metrics
-from training.evaluation.queries import Protocol, hold_one_out
+from training.evaluation.calibration import calibration_of
+from training.evaluation.metrics import NLL, rank_metrics
+from training.evaluation.queries import Protocol, hold_one_out, random_prefixes
 from training.evaluation.ranks import rank_targets
 from training.evaluation.tripod import TripodModel
 from training.learning import learn
 from training.options import FitOptions
 from training.reading import ReadingRules, read_baskets
+from training.recommender import Recommender
 from training.splitting import split, validation_size
 
-METRICS = ("hit@10", "ndcg@10", "mpr")
+METRICS = ("hit@10", "ndcg@10", "mpr", NLL)
 HOLDOUT = 2000
 
 console = Console()
@@ -78,9 +78,9 @@ def _measure(baskets: Baskets, seed: int, steps: int) -> dict[str, Any]:
     parts = split(baskets, validation=validation, holdout=HOLDOUT, seed=seed)
     learned = learn(parts, FitOptions(seed=seed, steps=steps), effort="quick")
     kernel = learned.result.kernel
-    tripod = TripodModel.of(kernel, learned.relevance, learned.knobs)
-    peers, skipped = fit_baselines(parts.train)
-    plain = TripodModel.of(kernel, None, Knobs())
+    tripod = TripodModel(learned.next_item)
+    peers, skipped = fit_baselines(parts.train, parts.validation, (*BASELINES, Blend))
+    plain = TripodModel.of_kernel(kernel)
     queries = hold_one_out(parts.test, Protocol.PAPER, np.random.default_rng(seed))
     models: list[tuple[str, Recommender]] = [("tripod", tripod), ("plain", plain)]
     models += [(peer.name, peer) for peer in peers]
@@ -91,20 +91,27 @@ def _measure(baskets: Baskets, seed: int, steps: int) -> dict[str, Any]:
         "queries": len(queries),
         "fit_seconds": learned.result.seconds,
         "validation_log_likelihood": learned.result.validation,
-        "tuning": learned.tuning.best.as_dict() if learned.tuning else None,
+        "tuning": learned.tuning.as_dict() if learned.tuning else None,
         "skipped": skipped,
         "next_item": {name: _figures(marks[name], marks["tripod"]) for name in marks},
-        "sets": measure_sets(tripod, [plain, *peers], parts.train, parts.test, seed),
+        "calibration": _calibration(tripod, parts.test, seed),
+        "sets": measure_sets(tripod, learned.knobs, [plain, *peers], parts, seed),
     }
     del peers, models
     gc.collect()
     return found
 
 
+def _calibration(tripod: TripodModel, test: Baskets, seed: int) -> dict[str, Any] | None:
+    prefixes, _ = random_prefixes(test, 1, np.random.default_rng(seed))
+    found = calibration_of(tripod.model, prefixes)
+    return None if found is None else found.as_dict()
+
+
 def _figures(own: dict[str, Any], tripod: dict[str, Any]) -> dict[str, dict[str, float]]:
     """Each metric's mean, and how far Tripod is ahead of it with the standard error of that, by query."""
     figures = {}
-    for metric in METRICS:
+    for metric in (metric for metric in METRICS if metric in own):
         lead = tripod[metric] - own[metric]
         figures[metric] = {
             "mean": float(own[metric].mean()),
@@ -117,7 +124,7 @@ def _figures(own: dict[str, Any], tripod: dict[str, Any]) -> dict[str, dict[str,
 
 def _line(run: dict[str, Any]) -> str:
     figures = {
-        name: "/".join(f"{found[metric]['mean']:.2f}" for metric in METRICS)
+        name: "/".join(f"{figure['mean']:.2f}" for figure in found.values())
         for name, found in run["next_item"].items()
     }
     return f"{run['data']} seed {run['seed']}: {figures}"

@@ -9,7 +9,7 @@ import numpy as np
 
 _WORDS = Path(__file__).parent / "quality_notes.md"  # what figures do not say by themselves
 _PAGE = Path(__file__).parent.parent / "docs" / "quality.md"
-_METRICS = {"hit@10": "hit@10", "ndcg@10": "NDCG@10", "mpr": "MPR"}
+_METRICS = {"hit@10": "hit@10", "ndcg@10": "NDCG@10", "mpr": "MPR", "nll": "NLL"}
 _NAMES = {
     "tripod": "**Tripod**",
     "plain": "plain NDPP",
@@ -18,9 +18,11 @@ _NAMES = {
     "confidence": "confidence",
     "ease": "EASE-R",
     "als": "ALS",
+    "blend": "blend without determinant",
     "bundle": "**Tripod bundle**",
     "plain bundle": "plain NDPP bundle",
 }
+_SIDES = ("claimed", "true")
 
 Run = dict[str, Any]
 
@@ -36,8 +38,10 @@ def write_page(figures: dict[str, Any]) -> None:
         f"Made by `python -m benchmarks.quality --data DIR` on {figures['machine']}: "
         f"{figures['holdout']:,} baskets held out, seeds {', '.join(map(str, seeds))}, "
         "the model that `fit --tune quick` publishes. In percent; ± is half of a 95 % interval over the "
-        "queries of all seeds; the lead is over the best peer of that column, paired by query.",
+        "queries of all seeds; the lead is over the best peer of that column, paired by query. NLL is the "
+        "negative log-likelihood of the held-out item in nats, of which less is better.",
         *(_next_items(name, found) for name, found in by_data.items()),
+        _truth_table(by_data),
         "## Sets",
         _set_table(by_data),
         _completion_table(by_data),
@@ -63,15 +67,42 @@ def _next_items(name: str, runs: list[Run]) -> str:
 
 
 def _cell(runs: list[Run], model: str, metric: str) -> str:
+    if metric not in runs[0]["next_item"][model]:
+        return "–"
     found = [run["next_item"][model][metric] for run in runs]
     return f"{np.mean([one['mean'] for one in found]):.2f} ± {_half([one['error'] for one in found]):.2f}"
 
 
 def _lead(runs: list[Run], metric: str, peers: list[str]) -> str:
-    best = max(peers, key=lambda peer: np.mean([run["next_item"][peer][metric]["mean"] for run in runs]))
+    known = [peer for peer in peers if metric in runs[0]["next_item"][peer]]
+    choose = min if metric == "nll" else max
+    best = choose(known, key=lambda peer: np.mean([run["next_item"][peer][metric]["mean"] for run in runs]))
     found = [run["next_item"][best][metric] for run in runs]
     lead, half = np.mean([one["lead"] for one in found]), _half([one["lead_error"] for one in found])
     return f"{lead:+.2f} ± {half:.2f} ({_NAMES[best]})"
+
+
+def _truth_table(by_data: dict[str, list[Run]]) -> str:
+    rows = [
+        "## Are the probabilities true?",
+        "",
+        "One random prefix of each held-out basket, the empty cart included: what was claimed / what came "
+        "true, in percent; the expected calibration error over ten bins of equal mass, in points.",
+        "",
+        "| data | first suggestion | first ten | error |",
+        "|---|---|---|---|",
+    ]
+    for name, runs in by_data.items():
+        found = [run["calibration"] for run in runs]
+        claims = [
+            " / ".join(
+                f"{100 * np.mean([one[key][side] for one in found]):.1f}" for side in ("claimed", "true")
+            )
+            for key in ("first", "first_ten")
+        ]
+        error = 100 * np.mean([one["expected_error"] for one in found])
+        rows.append(f"| {name} | {claims[0]} | {claims[1]} | {error:.2f} |")
+    return "\n".join(rows)
 
 
 def _half(errors: list[float]) -> float:

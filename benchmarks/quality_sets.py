@@ -8,11 +8,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ndpp import Tilt, map_greedy
+from model_store import Knobs
+from ndpp import Kernel, Relevance, Tilt, map_greedy
 from training.baselines import LinearBaseline
-from training.baselines.base import Recommender, incidence
 from training.baskets import Baskets, ItemRows
 from training.evaluation.tripod import TripodModel
+from training.incidence import incidence
+from training.recommender import Recommender
+from training.splitting import Split
 
 _COMPLETED = 500  # baskets: each takes a bundle
 _SMALLEST = 4  # items: half of it is two
@@ -23,10 +26,10 @@ Pairs = NDArray[np.bool_]  # (M, M)
 
 
 def measure_sets(
-    tripod: TripodModel, others: Sequence[Recommender], train: Baskets, test: Baskets, seed: int
+    tripod: TripodModel, knobs: Knobs, others: Sequence[Recommender], parts: Split, seed: int
 ) -> dict[str, Any]:
     """All three, for Tripod and its peers."""
-    rng = np.random.default_rng(seed)
+    rng, train, test = np.random.default_rng(seed), parts.train, parts.test
     real = [basket for basket in test if len(basket) > 1]
     twins = popular_twins(real, train.counts, rng)
     likelihood = tripod.log_likelihoods(real)
@@ -42,7 +45,7 @@ def measure_sets(
                 if isinstance(peer, LinearBaseline)
             },
         },
-        "completion": _completion(tripod, others, train, test, rng),
+        "completion": _completion(tripod, knobs, others, parts, rng),
     }
 
 
@@ -71,21 +74,23 @@ def auc(real: NDArray[np.float64], made_up: NDArray[np.float64]) -> float:
 
 def _completion(
     tripod: TripodModel,
+    knobs: Knobs,
     others: Sequence[Recommender],
-    train: Baskets,
-    test: Baskets,
+    parts: Split,
     rng: np.random.Generator,
 ) -> dict[str, dict[str, float]]:
     """Show half of a basket, ask for as many items as the other half has: recall, and substitutes inside."""
-    shuffled = [rng.permutation(basket) for basket in test if len(basket) >= _SMALLEST][:_COMPLETED]
+    shuffled = [rng.permutation(basket) for basket in parts.test if len(basket) >= _SMALLEST]
+    shuffled = shuffled[:_COMPLETED]
     shown = [basket[: (len(basket) + 1) // 2] for basket in shuffled]
     hidden = [basket[(len(basket) + 1) // 2 :] for basket in shuffled]
-    apart = substitutes(train)
-    answers = {"bundle": [_bundle(tripod, cart, len(rest)) for cart, rest in zip(shown, hidden, strict=True)]}
-    plain = TripodModel(tripod.kernel)
-    answers["plain bundle"] = [
-        _bundle(plain, cart, len(rest)) for cart, rest in zip(shown, hidden, strict=True)
-    ]
+    apart, kernel, relevance = substitutes(parts.train), tripod.kernel, tripod.model.relevance
+    answers = {
+        name: [
+            _bundle(kernel, prior, served, cart, len(rest)) for cart, rest in zip(shown, hidden, strict=True)
+        ]
+        for name, prior, served in (("bundle", relevance, knobs), ("plain bundle", None, Knobs()))
+    }
     for model in (tripod, *(other for other in others if not isinstance(other, TripodModel))):
         answers[model.name] = _top_lists(model, shown, [len(rest) for rest in hidden])
     return {
@@ -99,12 +104,14 @@ def _completion(
     }
 
 
-def _bundle(model: TripodModel, cart: ItemRows, k: int) -> NDArray[np.intp]:
-    """The greedy MAP completion, with the model's own knobs."""
-    tilt = Tilt(base=model.standing)
-    if model.evidence is not None and model.relevance:
-        tilt = tilt * Tilt.relevance(model.evidence, cart, model.relevance)
-    bundle = map_greedy(model.kernel, k, cart=cart, tilt=tilt, decoupling=model.decoupling)
+def _bundle(
+    kernel: Kernel, relevance: Relevance | None, knobs: Knobs, cart: ItemRows, k: int
+) -> NDArray[np.intp]:
+    """The greedy MAP completion, as it is served."""
+    tilt = Tilt.popularity(kernel, knobs.popularity)
+    if relevance is not None:
+        tilt = tilt * Tilt.relevance(relevance, cart, knobs.relevance)
+    bundle = map_greedy(kernel, k, cart=cart, tilt=tilt, decoupling=knobs.decoupling)
     return np.asarray(bundle.items, dtype=np.intp)
 
 

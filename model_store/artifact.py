@@ -8,7 +8,7 @@ import json
 import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields
 from datetime import datetime
 from functools import partial
 from importlib.metadata import PackageNotFoundError
@@ -36,6 +36,7 @@ from model_store.manifest import FILE_NAME, MANIFEST, FileEntry, Kind, Knobs, Ma
 from ndpp.basket_index import BasketIndex
 from ndpp.kernel import Kernel
 from ndpp.mixture import Mixture
+from ndpp.next_item import NextItem
 from ndpp.relevance import Relevance
 
 KERNEL, ITEMS, RELEVANCE = "kernel.safetensors", "items.json", "relevance.npz"
@@ -88,6 +89,12 @@ class StoredModel:
     manifest: Manifest
     folder: Path
     baskets: BasketIndex | None = None
+
+    @property
+    def next_item(self) -> NextItem:
+        """The model that predicts the next item; without a mixture it ranks by the knobs of release 0.1."""
+        mixture = self.manifest.mixture or Mixture.plain(**asdict(self.manifest.knobs))
+        return NextItem(self.kernel, mixture, self.relevance, self.baskets)
 
     def read_file(self, name: str) -> bytes:
         """The contents of one of the model's files, such as `report.html`, checked."""

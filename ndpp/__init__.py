@@ -1,5 +1,6 @@
 """The mathematics of nonsymmetric determinantal point processes: NumPy only, no I/O."""
 
+from ndpp.basket_index import BasketIndex
 from ndpp.batch import ConditionalBatch, condition_many
 from ndpp.bundles import (
     Bundle,
@@ -13,6 +14,8 @@ from ndpp.bundles import (
 from ndpp.conditional import Conditional, condition
 from ndpp.guarantee import Guarantee, greedy_guarantee
 from ndpp.kernel import Kernel
+from ndpp.mixture import Mixture
+from ndpp.next_item import NextItem, Prediction
 from ndpp.pairs import PairTable
 from ndpp.relations import lift, lifts
 from ndpp.relevance import Relevance
@@ -22,12 +25,16 @@ from ndpp.tilt import Tilt
 from ndpp.topk import top_k
 
 __all__ = [
+    "BasketIndex",
     "Bundle",
     "Conditional",
     "ConditionalBatch",
     "Guarantee",
     "Kernel",
+    "Mixture",
+    "NextItem",
     "PairTable",
+    "Prediction",
     "Ranking",
     "Relevance",
     "Tilt",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -40,7 +41,7 @@ class BasketIndex:
             return np.empty(0, dtype=np.intp), np.empty(0)
         weights = np.repeat([float(self.rarity[y]) for y in rows], [len(each) for each in lists])
         numbers, shared = _sums(found, weights, len(self.offsets) - 1)
-        similarity = shared / np.sqrt(self.offsets[numbers + 1] - self.offsets[numbers])
+        similarity = shared * self._inverse_roots[numbers]
         if len(numbers) > SIMILAR:
             lowest = np.partition(similarity, -SIMILAR)[-SIMILAR]
             above = similarity > lowest
@@ -48,6 +49,11 @@ class BasketIndex:
             above[tied] = True
             numbers, similarity = numbers[above], similarity[above]
         return numbers, similarity
+
+    @cached_property
+    def _inverse_roots(self) -> Vector:
+        """1 / √|b|."""
+        return 1 / np.sqrt(np.diff(self.offsets))
 
     def votes(self, cart: ArrayLike) -> tuple[Indices, Vector]:
         """Items of the baskets most like the cart, ascending, each with Σ_b (s_b / max s)³ of its baskets."""

@@ -84,9 +84,9 @@ class NextItem:
                 relevance = rows, np.log(values / self.relevance.floor)
             if self.baskets is not None and self.mixture.baskets is not None:
                 votes = self.baskets.votes(state.cart)
-        return Evidence(state, self._logs(gains, slice(None)), relevance, votes)
+        return Evidence(state, self.logs(gains, slice(None)), relevance, votes)
 
-    def _logs(self, gains: FloatArray, rows: slice | Indices) -> Vector:
+    def logs(self, gains: FloatArray, rows: slice | Indices) -> Vector:
         """log max(Δ_i, least · L_ii) in float64; −∞ where that is 0."""
         logs = gains.astype(np.float64)
         np.maximum(logs, self.mixture.least_gain * self.kernel.weights[rows], out=logs)
@@ -164,7 +164,7 @@ class Prediction:
     def exactly(self, rows: Indices) -> Matrix:
         """w_e P_e(i | cart) of some rows outside the cart with gains in float64, (3, n)."""
         gains = self.evidence.state.form.exact(rows)
-        logs = self.model._logs(gains, rows)
+        logs = self.model.logs(gains, rows)
         shares = np.zeros((3, len(rows)))
         for expert, (weight, norm) in enumerate(zip(self.weights, self._parts[1], strict=True)):
             if weight and norm < np.inf:
@@ -177,9 +177,9 @@ class Prediction:
         state, prior = self.evidence.state, self.model.relevance
         gains = state.form.exact(rows)
         without = np.array([gains[column] - state.contributions(row) for column, row in enumerate(rows)])
-        logs = self.model._logs(gains, rows)
+        logs = self.model.logs(gains, rows)
         drops: Matrix = np.array(
-            [logs - self.model._logs(each, rows) for each in without.reshape(len(rows), size).T]
+            [logs - self.model.logs(each, rows) for each in without.reshape(len(rows), size).T]
         )
         drops = np.nan_to_num(drops, nan=0.0, posinf=0.0, neginf=0.0).reshape(size, len(rows))
         drops *= at(together.gain, size)

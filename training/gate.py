@@ -15,8 +15,9 @@ import numpy as np
 from model_store import StoredModel
 from training.baskets import Baskets
 from training.errors import IncomparableError
+from training.evaluation.calibration import NextItemCalibration, calibration_of
 from training.evaluation.metrics import Resampling, Vector, interval, mean_with_replicates, rank_metrics
-from training.evaluation.queries import Protocol, Queries, hold_one_out, translate_queries
+from training.evaluation.queries import Protocol, Queries, hold_one_out, random_prefixes, translate_queries
 from training.evaluation.ranks import rank_targets
 from training.evaluation.tripod import TripodModel
 from training.splitting import held_out_below
@@ -25,6 +26,7 @@ METRIC = "ndcg@10"
 CONFIDENCE = 0.9  # the share of resamples that must agree before a candidate is turned away
 LOOKED_BACK = 10  # so many of the versions activated last, the active one among them
 _MOST_QUERIES = 2000
+CLEARLY_WORSE = 0.02  # claimed against true, as a share
 
 
 @dataclass(frozen=True)
@@ -41,6 +43,7 @@ class Verdict:
     tolerance: float
     queries: int
     accepted: bool
+    worse_probabilities: str | None = None  # said when the candidate's probabilities are clearly less true
 
 
 def compare(
@@ -71,6 +74,7 @@ def compare(
     marks = [_marks(model, queries, asked.catalogue) for model in rivals]
     best = max(range(len(rivals)), key=lambda number: float(marks[number].mean()))  # the active one if equal
     new = _marks(candidate, queries, asked.catalogue)
+    worse = _worse_probabilities(candidate, active, _newest(asked), seed)
 
     def verdict(number: int) -> Verdict:
         difference, replicates = mean_with_replicates(new - marks[number], Resampling.of(len(queries), seed))
@@ -85,6 +89,7 @@ def compare(
             tolerance=tolerance,
             queries=len(queries),
             accepted=bool(np.mean(replicates < -tolerance) < CONFIDENCE),
+            worse_probabilities=worse,
         )
 
     against_active = verdict(0)
@@ -119,6 +124,37 @@ def _newest(baskets: Baskets) -> Baskets:
 
 
 def _marks(stored: StoredModel, queries: Queries, catalogue: tuple[str, ...]) -> Vector:
-    model = TripodModel.of(stored.kernel, stored.relevance, stored.manifest.knobs)
+    model = TripodModel(stored.next_item)
     asked = translate_queries(queries, catalogue, stored.items.ids)
     return rank_metrics(rank_targets(model, asked))[METRIC]
+
+
+def _worse_probabilities(
+    candidate: StoredModel, active: StoredModel, asked: Baskets, seed: int
+) -> str | None:
+    """A sentence if the candidate's claims are clearly further from the truth than the active version's."""
+    prefixes, _ = random_prefixes(asked, 1, np.random.default_rng(seed))
+    found = [
+        _calibration(model, translate_queries(prefixes, asked.catalogue, model.items.ids))
+        for model in (candidate, active)
+    ]
+    new, old = found
+    if old is None:
+        return None
+    if new is None:
+        return (
+            f"The new version gives no probabilities (it was fitted with tune: none); {active.version} does."
+        )
+    gap, before = abs(new.first.gap), abs(old.first.gap)
+    if gap <= before + CLEARLY_WORSE and new.expected_error <= old.expected_error + CLEARLY_WORSE:
+        return None
+    return (
+        f"The new version's probabilities are less true: its first suggestion claims "
+        f"{100 * new.first.claimed:.1f} % and is right in {100 * new.first.true:.1f} % of {new.queries:,} "
+        f"carts; that of {active.version} claims {100 * old.first.claimed:.1f} % and is right in "
+        f"{100 * old.first.true:.1f} %."
+    )
+
+
+def _calibration(stored: StoredModel, queries: Queries) -> NextItemCalibration | None:
+    return None if stored.manifest.mixture is None else calibration_of(stored.next_item, queries)

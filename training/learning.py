@@ -1,21 +1,29 @@
-"""All that is learned for one model: the kernel, then the relevance prior and the knobs to serve it with."""
+"""All that is learned for one model: the kernel, then the prior, the basket index and the mixture."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
+
 from model_store import Knobs
-from ndpp import Relevance
+from ndpp import BasketIndex, Mixture, NextItem, Relevance
+from ndpp.mixture import at
+from training.basket_index import index_baskets
 from training.baskets import Baskets, merge
 from training.checkpoint import Checkpoint
 from training.fitting import FitResult, Progress, fit
 from training.neighbours import learn_neighbours
 from training.options import FitOptions, KernelKind
 from training.splitting import Split
-from training.tuning import Effort, Trial, Tune, Tuning, tune
+from training.tuning import Effort, Tune, Tuning, tune
 from training.warm_start import Previous
+
+_USUAL_CART = 3
+_LEAST_EXPONENT = 0.1  # of the gain, to divide by
+_LARGEST_RELEVANCE = 10.0
 
 
 @dataclass(frozen=True)
@@ -24,14 +32,14 @@ class KernelTrial:
 
     change: dict[str, Any]
     validation: float
-    best: Trial
+    negative_log_likelihood: float
 
     def as_dict(self) -> dict[str, Any]:
         """For `tuning.json`."""
         return {
             "change": self.change,
             "validation_log_likelihood": round(self.validation, 4),
-            "best": self.best.as_dict(),
+            "negative_log_likelihood": round(self.negative_log_likelihood, 4),
         }
 
 
@@ -40,11 +48,38 @@ class Learned:
     """A kernel and how to serve it."""
 
     result: FitResult
-    knobs: Knobs = field(default_factory=Knobs)
     relevance: Relevance | None = None
+    baskets: BasketIndex | None = None
     tuning: Tuning | None = None
     kernels: tuple[KernelTrial, ...] = ()
     interrupted: bool = False  # it was told to stop before all was done
+
+    @property
+    def mixture(self) -> Mixture | None:
+        """How probabilities are made of the evidence; None without tuning."""
+        return None if self.tuning is None else self.tuning.mixture
+
+    @property
+    def knobs(self) -> Knobs:
+        """The exponents of `together` relative to the gain's, for bundles and for readers of release 0.1."""
+        if self.mixture is None:
+            return Knobs()
+        together = self.mixture.together
+        gain, relevance, popularity = (
+            at(line, _USUAL_CART) for line in (together.gain, together.relevance, together.popularity)
+        )
+        scale = max(gain, _LEAST_EXPONENT)
+        return Knobs(
+            self.mixture.decoupling,
+            min(max(relevance / scale, 0.0), _LARGEST_RELEVANCE),
+            float(np.clip(-popularity / scale, -2.0, 2.0)),
+        )
+
+    @property
+    def next_item(self) -> NextItem:
+        """The model as it is served."""
+        mixture = self.mixture or Mixture.plain()
+        return NextItem(self.result.kernel, mixture, self.relevance, self.baskets)
 
 
 def learn(
@@ -62,7 +97,7 @@ def learn(
     """Fit, then tune on queries from the validation baskets.
 
     `thorough` changes the fit's options one at a time as well, keeps what predicts held-out items better, and
-    tunes that on a finer grid. A fit that was stopped is not tuned; a search that was stopped gives the best
+    tunes that on more queries. A fit that was stopped is not tuned; a search that was stopped gives the best
     so far. `announce` hears the phase.
     """
 
@@ -99,8 +134,8 @@ def learn(
         if tuning is None or not tuning.interrupted:
             return replace(learned, tuning=tuning)
         before = learned.tuning
-        if before is not None and before.best.merit > tuning.best.merit:  # a finer grid may begin worse
-            tuning = before
+        if before is not None and before.negative_log_likelihood < tuning.negative_log_likelihood:
+            tuning = before  # the finer search had not come that far
         return replace(learned, tuning=tuning, interrupted=True)
 
     best = fitted(options)
@@ -115,7 +150,7 @@ def learn(
         interrupted = candidate.interrupted
         if candidate.tuning is not None:
             kernels.append(_kernel_trial(change, candidate))
-            if candidate.tuning.best.merit > best.tuning.best.merit:
+            if candidate.tuning.negative_log_likelihood < best.tuning.negative_log_likelihood:
                 best = candidate
     if effort == "thorough" and not interrupted:
         best = tuned(best, "thorough")
@@ -140,22 +175,18 @@ def _changes(options: FitOptions) -> list[dict[str, Any]]:
 
 def _kernel_trial(change: dict[str, Any], learned: Learned) -> KernelTrial:
     assert learned.tuning is not None
-    return KernelTrial(change, learned.result.validation, learned.tuning.best)
+    return KernelTrial(change, learned.result.validation, learned.tuning.negative_log_likelihood)
 
 
 def _with_prior(best: Learned, parts: Split, kernels: list[KernelTrial]) -> Learned:
-    """The chosen prior, now learned from the validation baskets as well: it has been chosen."""
-    assert best.tuning is not None
-    return replace(
-        best,
-        knobs=best.tuning.best.knobs,
-        relevance=prior(best, merge(parts.train, parts.validation)),
-        kernels=tuple(kernels),
-    )
+    """The chosen prior and the index, now learned from the validation baskets as well."""
+    return replace(with_evidence(best, merge(parts.train, parts.validation)), kernels=tuple(kernels))
 
 
-def prior(learned: Learned, baskets: Baskets) -> Relevance | None:
-    """The prior that tuning chose, learned from these baskets."""
-    if learned.tuning is None or learned.tuning.best.neighbours is None:
-        return None
-    return learn_neighbours(baskets, learned.tuning.best.neighbours, learned.result.options.half_life_days)
+def with_evidence(learned: Learned, baskets: Baskets) -> Learned:
+    """The prior that tuning chose and the index of baskets, learned from these baskets."""
+    if learned.tuning is None:
+        return learned
+    half_life = learned.result.options.half_life_days
+    relevance = learn_neighbours(baskets, learned.tuning.choice.neighbours, half_life)
+    return replace(learned, relevance=relevance, baskets=index_baskets(baskets))

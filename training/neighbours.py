@@ -16,8 +16,8 @@ from scipy import sparse
 from scipy.linalg import lapack
 
 from ndpp import Relevance
-from training.baselines.base import incidence
 from training.baskets import Baskets
+from training.incidence import incidence
 from training.recency import recency_weights
 
 DENSE_ITEMS = 20_000  # the regression's catalogue at most: one dense matrix of 1.5 GiB in float32

@@ -8,17 +8,20 @@ from typing import Any
 
 from pydantic import JsonValue
 
-from model_store import Draft, Items, Knobs, ModelStore
+from model_store import Draft, Items, ModelStore
+from ndpp import Mixture
+from ndpp.mixture import at
 from training.evaluation.assess import Assessment, Questions, assess, questions_from
 from training.evaluation.report import CurvePoint, ReportData, write_report
 from training.evaluation.sets import log_likelihoods
 from training.evaluation.tripod import TripodModel
 from training.fitting import FitResult
-from training.learning import Learned, prior
+from training.learning import Learned, with_evidence
 from training.recipe import Recipe
 from training.splitting import Split
 
 REPORT_TITLE = "How good are the suggestions?"
+_SHOWN_CART = 3
 
 
 @dataclass(frozen=True)
@@ -52,16 +55,17 @@ def publish(store: ModelStore, publication: Publication, *, report: bool = True)
     metrics: dict[str, JsonValue] = {**publication.metrics()}
     if learned.tuning is not None:
         files["tuning.json"] = json.dumps(_trials(learned), indent=1).encode()
-        metrics["tuning"] = {"queries": learned.tuning.queries, **learned.tuning.best.as_dict()}
+        metrics["tuning"] = learned.tuning.as_dict()
+    calibration: dict[str, JsonValue] | None = None
     if report and (asked := _questions(parts)):
         names = [
             name or item_id
             for item_id, name in zip(publication.items.ids, publication.items.names, strict=True)
         ]
-        # The validation baskets are part of what the prior was learned from: they may not ask that one.
-        relevance = learned.relevance if len(parts.test) else prior(learned, parts.train)
-        model = TripodModel.of(result.kernel, relevance, learned.knobs)
-        found = assess(model, names, asked, parts.train)
+        # What was learned from the validation baskets cannot be measured on them.
+        measured = learned if len(parts.test) else with_evidence(learned, parts.train)
+        found = assess(TripodModel(measured.next_item), names, asked, parts.train, parts.validation)
+        calibration = None if found.calibration is None else found.calibration.as_dict()
         pages = write_report(_report_data(publication, asked, found))
         files |= {"report.html": pages.html, "report.json": pages.json}
         metrics["queries"] = len(asked.queries)
@@ -72,6 +76,9 @@ def publish(store: ModelStore, publication: Publication, *, report: bool = True)
         items=publication.items,
         relevance=learned.relevance,
         knobs=learned.knobs,
+        mixture=learned.mixture,
+        calibration=calibration,
+        baskets=learned.baskets,
         hyperparameters={
             **publication.recipe.as_dict(),
             **result.options.as_dict(),
@@ -113,7 +120,7 @@ def _report_data(publication: Publication, asked: Questions, found: Assessment) 
         title=REPORT_TITLE,
         facts={
             "Kernel": f"{result.options.kernel}, rank {result.kernel.rank}",
-            "Knobs": knob_text(publication.learned.knobs),
+            "Next item": mixture_text(publication.learned.next_item.mixture),
             "Items": f"{result.kernel.size:,}",
             "Baskets learned from": f"{len(parts.train):,}",
             "Queries": f"{len(asked.queries):,}",
@@ -126,9 +133,17 @@ def _report_data(publication: Publication, asked: Questions, found: Assessment) 
     )
 
 
-def knob_text(knobs: Knobs) -> str:
-    """The knobs on one line."""
-    return f"ω {knobs.decoupling:g}, β {knobs.relevance:g}, γ {knobs.popularity:g}"
+def mixture_text(mixture: Mixture) -> str:
+    """How the probability of the next item is made, on one line."""
+    if mixture.habit is None:
+        together = mixture.together
+        exponents = f"β {together.relevance[0]:g}, γ {-together.popularity[0]:g}"
+        return f"determinant with ω {mixture.decoupling:g}, {exponents}; not fitted as a probability"
+    weights = mixture.weights(_SHOWN_CART, votes=True)
+    names = ("together", "similar baskets", "habit")
+    shares = ", ".join(f"{name} {100 * weight:.0f} %" for name, weight in zip(names, weights, strict=True))
+    gain = at(mixture.together.gain, _SHOWN_CART)
+    return f"for a cart of {_SHOWN_CART}: {shares}; ω {mixture.decoupling:g}, determinant to the {gain:.2f}"
 
 
 def _trials(learned: Learned) -> dict[str, Any]:

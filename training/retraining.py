@@ -127,6 +127,8 @@ def retrain(
         )
     except IncomparableError as error:
         return replace(found, no_verdict=str(error))
+    if verdict.worse_probabilities is not None:
+        warn(verdict.worse_probabilities)
     return replace(found, verdict=verdict)
 
 

@@ -1,94 +1,89 @@
-"""Choosing the relevance prior and the knobs ω, β, γ on held-out items of the validation baskets.
+"""Choosing the relevance prior and the decoupling ω by the likelihood of the validation baskets.
 
-Everything that is tried is scored from the same matrices: the log-gains of all items for all queries (one for
-each ω) and the evidence of each prior. A trial is then one weighted sum and a count of who beats the target.
+A trial is a prior and an ω, with the mixture of experts fitted to them; its merit is the mean negative
+log-likelihood of the next item (see `mixture`). The search changes one choice at a time, by a step up or
+down, and ends where no step helps: no choice lies at the edge of what was tried, unless it has a natural end.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
-from functools import cache
+from functools import cached_property, lru_cache
 from itertools import product
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
-from scipy import sparse
 
-from model_store import Knobs
-from ndpp import Kernel, Relevance, condition_many
-from training.baselines.base import indicators
-from training.baskets import Baskets, ItemRows
-from training.evaluation.metrics import rank_metrics
-from training.evaluation.ranks import Ranks
+from ndpp import Kernel, condition
+from ndpp.basket_index import BasketIndex
+from ndpp.mixture import Mixture
+from ndpp.next_item import NextItem
+from training.basket_index import index_baskets
+from training.baskets import Baskets
+from training.evaluation.queries import Queries, random_prefixes
+from training.mixture import START, Array, Features, fit_mixture, gather
 from training.neighbours import CoPurchases, NeighbourOptions, strongest_neighbours
 from training.recency import recency_weights
 
 Effort = Literal["quick", "thorough"]
 Tune = Literal["none", Effort]
 
-_MOST_QUERIES = 4_000
-_MOST_SCORES = 40_000_000  # queries × items: 160 MB for each matrix
-_CARTS_AT_ONCE = 128
+_MOST_QUERIES: dict[Effort, int] = {"quick": 1_200, "thorough": 4_000}  # of the search
+_MOST_FINAL_QUERIES = 4_000  # of the fit of the chosen one
+_PREFIXES = 2  # of each validation basket
 _SMALL_CATALOGUE = 6_000  # up to here another regression costs seconds
+_BETTER = 1e-3  # a smaller gain of log-likelihood is noise
+_DECOUPLING = (0.0, 0.25, 0.5, 0.75, 0.9, 1.0)  # ω, from exact conditioning to independent cart items
 
-_DECOUPLING = {"quick": (0.0, 0.5, 0.9, 1.0), "thorough": (0.0, 0.3, 0.5, 0.8, 0.9, 1.0)}  # ω
-_STRENGTH = {"quick": (1.0, 2.0, 4.0, 8.0), "thorough": (0.5, 1.0, 2.0, 3.0, 4.0, 6.0, 8.0)}  # β
-_POPULARITY = (-0.6, -0.4, -0.2, 0.0, 0.2, 0.4)  # γ
-_FLOORS = (0.0003, 0.001, 0.003, 0.01)
-_Choices = tuple[tuple[float, float], ...]
-_SIMILARITY: _Choices = ((0.0, 0.1), (0.05, 0.1), (0.2, 0.3), (0.5, 0.5), (1.5, 1.0))  # added, and as support
-# (ridge, dropout): the middle one comes first, for it is all that large catalogues try.
-_PENALTIES: dict[Effort, _Choices] = {
-    "quick": ((20.0, 0.5), (10.0, 0.25), (50.0, 0.5), (150.0, 0.5)),
-    "thorough": tuple(product((20.0, 5.0, 10.0, 50.0, 150.0), (0.5, 0.25, 1.0))),
-}
 
-_TINY = np.finfo(np.float32).tiny
-_NOTHING = -1e30  # the log of no gain: so low that no evidence and no popularity can be seen beside it
+class Choice(NamedTuple):
+    """What a trial tries."""
 
-Scores = NDArray[np.float32]  # (n, M)
+    neighbours: NeighbourOptions = NeighbourOptions(similarity=0.15, support=0.2, floor=0.001)
+    decoupling: float = 0.9
 
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """One prior (None: without) and its knobs, and how they did on the queries, in percent."""
+    """A choice, and the mean negative log-likelihood of the next item with it, in nats."""
 
-    neighbours: NeighbourOptions | None
-    knobs: Knobs
-    hit10: float
-    ndcg10: float
-    mpr: float
-
-    @property
-    def merit(self) -> float:
-        """What is maximised: the head of the list and all of it count."""
-        return self.hit10 + self.ndcg10 + self.mpr
+    choice: Choice
+    negative_log_likelihood: float
 
     def as_dict(self) -> dict[str, Any]:
         """For `tuning.json` and the manifest."""
         return {
-            "knobs": asdict(self.knobs),
-            "relevance_prior": None if self.neighbours is None else asdict(self.neighbours),
-            "hit@10": round(self.hit10, 2),
-            "ndcg@10": round(self.ndcg10, 2),
-            "mpr": round(self.mpr, 2),
+            "relevance_prior": asdict(self.choice.neighbours),
+            "decoupling": self.choice.decoupling,
+            "negative_log_likelihood": round(self.negative_log_likelihood, 4),
         }
 
 
 @dataclass(frozen=True, slots=True)
 class Tuning:
-    """All trials, the best first."""
+    """All trials, the best first, and the mixture that was fitted for the best."""
 
     trials: list[Trial]
     queries: int
-    interrupted: bool = False  # there was more to try
+    mixture: Mixture
+    negative_log_likelihood: float  # of that mixture, on all queries
+    without_determinant: float  # the same of the best mixture whose experts know no gains
+    interrupted: bool = False  # the search had not ended
 
     @property
-    def best(self) -> Trial:
-        """The choice."""
-        return self.trials[0]
+    def choice(self) -> Choice:
+        """The best one."""
+        return self.trials[0].choice
+
+    def as_dict(self) -> dict[str, Any]:
+        """For the manifest."""
+        return {
+            "queries": self.queries,
+            **self.trials[0].as_dict(),
+            "negative_log_likelihood": round(self.negative_log_likelihood, 4),
+            "without_determinant": round(self.without_determinant, 4),
+        }
 
 
 def tune(
@@ -102,151 +97,167 @@ def tune(
     progress: Callable[[int, int], None] = lambda _done, _all: None,
     should_stop: Callable[[], bool] = lambda: False,
 ) -> Tuning | None:
-    """Try priors learned from `train`, and knobs, on queries from `validation`; None if it has no query.
+    """Search, learning from `train` and judging on prefixes of `validation`; None if that is empty.
 
-    `should_stop` is asked after every prior.
+    `should_stop` is asked after every trial; the mixture of the best so far is fitted all the same.
     """
-    exam = Exam(kernel, validation, seed, half_life_days)
-    if not exam.carts:
+    if not len(validation) or not len(train):
         return None
-    penalties, similarity = _PENALTIES[effort], _SIMILARITY
-    if kernel.size > _SMALL_CATALOGUE:
-        penalties, similarity = penalties[:1], similarity[::2]
-    in_all = len(penalties) * len(similarity) + 1
-    trials = [exam.trial(Knobs(decoupling=omega)) for omega in _DECOUPLING[effort]]
-    kept: dict[NeighbourOptions, Relevance] = {}
-    for number, (options, relevance) in enumerate(
-        _priors(CoPurchases(train, half_life_days), penalties, similarity)
-    ):
-        progress(number, in_all)
-        evidence = exam.log_evidence(relevance)
-        tried = [
-            exam.trial(Knobs(omega, beta), options, evidence)
-            for omega, beta in product(_DECOUPLING[effort], _STRENGTH[effort])
-        ]
-        if not kept or max(tried, key=_merit).merit > max(trials, key=_merit).merit:
-            kept = {options: relevance}
-        trials += tried
-        if stopped := should_stop():
-            break
-    else:
-        progress(in_all - 1, in_all)
-        trials += _refine(exam, max(trials, key=_merit), kept)
-        progress(in_all, in_all)
-    return Tuning(sorted(trials, key=_merit, reverse=True), len(exam.carts), stopped)
-
-
-def _merit(trial: Trial) -> float:
-    return trial.merit
-
-
-def _priors(
-    bought: CoPurchases, penalties: _Choices, shares: _Choices
-) -> Iterator[tuple[NeighbourOptions, Relevance]]:
-    similarities = bought.similarities()
-    for ridge, dropout in penalties:
-        regression = bought.regression(ridge, dropout)
-        for similarity, support in shares:
-            options = NeighbourOptions(ridge, dropout, similarity, support)
-            yield options, strongest_neighbours(regression, similarities, options)
-
-
-def _refine(exam: Exam, best: Trial, priors: dict[NeighbourOptions, Relevance]) -> Iterator[Trial]:
-    """Around the best trial: the popularity knob, and the floor of its prior if it has one."""
-    if best.neighbours is None:
-        yield from (exam.trial(replace(best.knobs, popularity=gamma)) for gamma in _POPULARITY if gamma)
-        return
-    for floor in _FLOORS:
-        options = replace(best.neighbours, floor=floor)
-        evidence = exam.log_evidence(replace(priors[best.neighbours], floor=floor))
-        for gamma in _POPULARITY:
-            if gamma or options != best.neighbours:
-                yield exam.trial(replace(best.knobs, popularity=gamma), options, evidence)
-
-
-class Exam:
-    """Queries, and all that trials share."""
-
-    def __init__(
-        self, kernel: Kernel, baskets: Baskets, seed: int, half_life_days: float | None = None
-    ) -> None:
-        several = baskets.select(np.flatnonzero(baskets.sizes > 1))
-        most = min(_MOST_QUERIES, max(1, _MOST_SCORES // kernel.size))
-        self.carts, self.targets, owners = _leave_one_out(several, most, np.random.default_rng(seed))
-        self.weights = 1 / np.bincount(owners)[owners]  # every basket counts the same, or by its age
-        recency = recency_weights(several, half_life_days) if len(several) else None
-        if recency is not None:
-            self.weights = self.weights * recency[owners]
-        self._kernel = kernel
-        self._popularity = np.log(np.maximum(kernel.weights, _TINY)).astype(np.float32)
-        self._log_gains = cache(self._log_gains_uncached)
-
-    def trial(
-        self, knobs: Knobs, neighbours: NeighbourOptions | None = None, evidence: Scores | None = None
-    ) -> Trial:
-        """Rank every target among the items that are not in its cart."""
-        gains = self._log_gains(knobs.decoupling)
-        better, tied = (np.zeros(len(self.carts), dtype=np.int64) for _ in range(2))
-        for batch in self._batches():
-            scores = gains[batch] - np.float32(knobs.popularity) * self._popularity
-            if evidence is not None:
-                scores += np.float32(knobs.relevance) * evidence[batch]
-            wanted = scores[np.arange(len(scores)), self.targets[batch]][:, None]
-            better[batch] = np.count_nonzero(scores > wanted, axis=1)
-            tied[batch] = np.count_nonzero(scores == wanted, axis=1) - 1
-        candidates = self._kernel.size - np.array([len(cart) for cart in self.carts])
-        marks = rank_metrics(Ranks(better, tied, candidates, np.ones(len(self.carts), dtype=bool)))
-        hit10, ndcg10, mpr = (
-            float(np.average(marks[name], weights=self.weights)) for name in ("hit@10", "ndcg@10", "mpr")
-        )
-        return Trial(neighbours, knobs, hit10, ndcg10, mpr)
-
-    def log_evidence(self, relevance: Relevance) -> Scores:
-        """log r_i(Y) of every item, for all queries."""
-        size = self._kernel.size
-        votes = [
-            sparse.csr_array((weights, relevance.neighbours, relevance.offsets), (size, size))
-            for weights in (relevance.weights, relevance.support)
-            if weights is not None
-        ]
-        evidence = np.empty((len(self.carts), size), dtype=np.float32)
-        for batch in self._batches():
-            carts = indicators(self.carts[batch], size)
-            largest = np.maximum.reduce([(carts @ each).toarray() for each in votes])
-            np.log(np.maximum(largest, relevance.floor), out=evidence[batch])
-        return evidence
-
-    def _log_gains_uncached(self, decoupling: float) -> Scores:
-        """log Δ_i of every item, for all queries; −∞ for what is in the cart."""
-        logs = np.empty((len(self.carts), self._kernel.size), dtype=np.float32)
-        for batch in self._batches():
-            carts = self.carts[batch]
-            gains = condition_many(self._kernel, carts, decoupling=decoupling).gains()
-            logs[batch] = np.where(gains > 0, np.log(np.maximum(gains, _TINY)), _NOTHING)
-            owners = np.repeat(np.arange(len(carts)), [len(cart) for cart in carts])
-            logs[batch][owners, np.concatenate(carts)] = -np.inf
-        return logs
-
-    def _batches(self) -> Iterator[slice]:
-        return (slice(at, at + _CARTS_AT_ONCE) for at in range(0, len(self.carts), _CARTS_AT_ONCE))
-
-
-def _leave_one_out(
-    baskets: Baskets, most: int, rng: np.random.Generator
-) -> tuple[list[ItemRows], NDArray[np.int64], NDArray[np.int64]]:
-    """Carts, the item taken out of each, and the number of the basket it comes from.
-
-    Round by round, so that every basket gives one query before any gives a second.
-    """
-    shuffled = [rng.permutation(basket) for basket in baskets]
-    rounds = (
-        (number, turn)
-        for turn in range(max(map(len, shuffled), default=0))
-        for number, basket in enumerate(shuffled)
-        if turn < len(basket)
+    queries, owners = random_prefixes(validation, _PREFIXES, np.random.default_rng(seed))
+    recency = recency_weights(validation, half_life_days)
+    weights = np.ones(len(queries)) if recency is None else recency[owners]
+    workbench = Workbench(kernel, train, half_life_days, seed)
+    most = _MOST_QUERIES[effort]
+    search = _Search(workbench, queries.first(most), weights[:most])
+    stopped = _climb(search, _steps(effort, kernel.size), progress, should_stop)
+    best = min(search.tried, key=lambda choice: search.tried[choice].loss)
+    most = _MOST_FINAL_QUERIES
+    final = workbench.features(best, queries.first(most), weights[:most])
+    fitted = fit_mixture(final, search.tried[best])
+    trials = [Trial(choice, fit.loss) for choice, fit in search.tried.items()]
+    return Tuning(
+        trials=sorted(trials, key=lambda trial: trial.negative_log_likelihood),
+        queries=len(final),
+        mixture=fitted.mixture(best.decoupling),
+        negative_log_likelihood=fitted.loss,
+        without_determinant=fit_mixture(final, fitted, determinant=False).loss,
+        interrupted=stopped,
     )
-    chosen = [where for where, _ in zip(rounds, range(most), strict=False)]
-    owners = np.array([number for number, _ in chosen], dtype=np.int64)
-    carts = [np.sort(np.delete(shuffled[number], turn)) for number, turn in chosen]
-    targets = np.array([shuffled[number][turn] for number, turn in chosen], dtype=np.int64)
-    return carts, targets, owners
+
+
+Step = Callable[[Choice, bool], Choice | None]  # one step up or down; None at a natural end
+
+
+def _climb(
+    search: _Search,
+    steps: Sequence[Step],
+    progress: Callable[[int, int], None],
+    should_stop: Callable[[], bool],
+) -> bool:
+    """Take steps while they help; True if it was told to stop before the end."""
+    begun: Choice | None = None
+    while begun != search.best:
+        begun = search.best
+        for step, up in product(steps, (True, False)):
+            while (candidate := step(search.best, up)) is not None and candidate not in search.tried:
+                if should_stop():
+                    return True
+                progress(len(search.tried), len(search.tried) + len(steps))
+                if not search.improves(candidate):
+                    break
+    progress(len(search.tried), len(search.tried))
+    return False
+
+
+def _steps(effort: Effort, items: int) -> list[Step]:
+    """What is tried, each in both directions."""
+
+    def decoupling(choice: Choice, up: bool) -> Choice | None:
+        place = _DECOUPLING.index(choice.decoupling) + (1 if up else -1)
+        return choice._replace(decoupling=_DECOUPLING[place]) if 0 <= place < len(_DECOUPLING) else None
+
+    def scaled(name: str, factor: float) -> Step:
+        def step(choice: Choice, up: bool) -> Choice | None:
+            value = getattr(choice.neighbours, name) * (factor if up else 1 / factor)
+            changed = replace(choice.neighbours, **{name: float(f"{value:.3g}")})
+            return choice._replace(neighbours=changed)
+
+        return step
+
+    steps = [decoupling, scaled("similarity", 3), scaled("floor", 3), scaled("support", 3)]
+    if items <= _SMALL_CATALOGUE:
+        steps.append(scaled("ridge", 2.5))
+        if effort == "thorough":
+            steps.append(scaled("dropout", 2))
+    return steps
+
+
+class Workbench:
+    """What every trial shares: the kernel, and what was counted in the training baskets."""
+
+    def __init__(self, kernel: Kernel, train: Baskets, half_life_days: float | None, seed: int) -> None:
+        self.kernel, self.seed = kernel, seed
+        self.index: BasketIndex = index_baskets(train)
+        bought = CoPurchases(train, half_life_days)
+        self.similarities = bought.similarities()
+        self.regression = lru_cache(maxsize=3)(bought.regression)
+
+    def features(self, choice: Choice, queries: Queries, weights: Array) -> Features:
+        """The features of the queries as the choice would be served."""
+        options = choice.neighbours
+        regression = self.regression(options.ridge, options.dropout)
+        relevance = strongest_neighbours(regression, self.similarities, options)
+        mixture = START.mixture(choice.decoupling)
+        model = NextItem(self.kernel, mixture, relevance, self.index)
+        return gather(model, queries, weights, self.seed)
+
+
+class _Search:
+    """Trials on the same queries and candidate items; only what a choice changes is computed again."""
+
+    def __init__(self, workbench: Workbench, queries: Queries, weights: Array) -> None:
+        self._workbench, self._carts = workbench, queries.carts
+        self.best = Choice()
+        self._features = workbench.features(self.best, queries, weights)
+        self._rows = np.column_stack([self._features.rows, queries.targets])
+        self._gains = lru_cache(maxsize=None)(self._gains_at)
+        self._votes = lru_cache(maxsize=4)(self._regression_votes_at)
+        self.tried = {self.best: fit_mixture(self._features)}
+
+    def improves(self, candidate: Choice) -> bool:
+        """Try a choice, and keep it if it is better than the best so far."""
+        features = replace(
+            self._features,
+            gain=self._gains(candidate.decoupling),
+            relevance=self._log_relevance(candidate.neighbours),
+        )
+        before = self.tried[self.best]
+        self.tried[candidate] = fit_mixture(features, before, quick=True)
+        better = self.tried[candidate].loss < before.loss - _BETTER
+        if better:
+            self.best = candidate
+        return better
+
+    def _gains_at(self, decoupling: float) -> Array:
+        """log Δ of the candidates."""
+        model = NextItem(self._workbench.kernel, START.mixture(decoupling))
+        states = (condition(model.kernel, cart, decoupling=decoupling) for cart in self._carts)
+        return np.stack(
+            [model.logs(state.form.exact(rows), rows) for state, rows in zip(states, self._rows, strict=True)]
+        )
+
+    def _log_relevance(self, options: NeighbourOptions) -> Array:
+        """log(r / floor) of the candidates, from all neighbours instead of the strongest."""
+        inside, outside = self._similarity_votes
+        weights = self._votes(options.ridge, options.dropout) + options.similarity * inside + outside
+        r = np.maximum(weights, options.support * (inside + outside))
+        return np.log(np.maximum(r, options.floor) / options.floor)
+
+    def _regression_votes_at(self, ridge: float, dropout: float) -> Array:
+        """Σ_{y ∈ cart} B_yi of the candidates."""
+        regression = self._workbench.regression(ridge, dropout)
+        head, votes = len(regression), np.zeros(self._rows.shape)
+        for number, (cart, rows) in enumerate(zip(self._carts, self._rows, strict=True)):
+            known = np.flatnonzero(rows < head)
+            votes[number, known] = regression[np.ix_(cart[cart < head], rows[known])].sum(axis=0)
+        return votes
+
+    @cached_property
+    def _similarity_votes(self) -> tuple[Array, Array]:
+        """Σ_{y ∈ cart} S_yi of the candidates, where both items take part in the regression and elsewhere."""
+        size, head = self._workbench.kernel.size, len(self._workbench.regression(*_penalties(Choice())))
+        similarities = self._workbench.similarities
+        inside, outside = np.zeros(self._rows.shape), np.zeros(self._rows.shape)
+        for number, (cart, rows) in enumerate(zip(self._carts, self._rows, strict=True)):
+            for part, target in ((cart[cart < head], inside), (cart[cart >= head], outside)):
+                if len(part):
+                    summed = np.asarray(similarities[part].sum(axis=0)).reshape(size)
+                    target[number] += summed[rows]
+            beyond = rows >= head
+            outside[number, beyond] += inside[number, beyond]
+            inside[number, beyond] = 0
+        return inside, outside
+
+
+def _penalties(choice: Choice) -> tuple[float, float]:
+    return choice.neighbours.ridge, choice.neighbours.dropout

@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from app.baskets import Basket, ConsideredCart
 from app.fallback import Fallback
 from app.fields import KnownItemId
-from app.filters import QUERY_IDS, Boosts, Filters, QueryIds
+from app.filters import QUERY_IDS, Boosts, Filters, Knobs, QueryIds
 from app.relations import RelatedPair
 
 Method = Literal["greedy", "local_search", "stochastic", "mcmc", "sample"]
@@ -41,6 +41,7 @@ class BundleRequest(Basket, BundleOptions):
     )
 
     boosts: Boosts | None = None
+    knobs: Knobs | None = None
 
 
 class BundleQuery(Basket, BundleOptions):

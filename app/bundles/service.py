@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
 from math import log
 from time import perf_counter
 
@@ -13,12 +14,13 @@ from app.bundles.schemas import BundleAnswer, BundleItem, BundleQuery, BundleReq
 from app.carts.service import Carts
 from app.compute import Compute
 from app.fallback import fallback_of
-from app.filters import decoupling_of, wishes_of
+from app.filters import Knobs, decoupling_of, popularity_of, wishes_of
 from app.items.catalogue import Catalogue
 from app.items.service import Catalogues
 from app.relations import pairs_among
 from ndpp import (
     Bundle,
+    Kernel,
     Tilt,
     condition,
     map_greedy,
@@ -61,32 +63,51 @@ class Bundles:
 
 
 def _find(catalogue: Catalogue, cart: KnownCart, request: AnyRequest) -> BundlesAnswer:
-    boosts = request.boosts if isinstance(request, BundleRequest) else None
-    wishes = wishes_of(catalogue, request, boosts, cart)
-    tilt = wishes.tilt
+    boosts, knobs = (request.boosts, request.knobs) if isinstance(request, BundleRequest) else (None, None)
+    form = _Form.of(catalogue, cart, request, knobs)
+    form = replace(form, tilt=form.tilt * wishes_of(catalogue, request, boosts, cart).tilt)
     rng = np.random.default_rng(request.seed)
     bundles: list[Bundle] = []
     while len(bundles) < request.alternatives:
         metrics.GAINS.inc(catalogue.model.kernel.size * request.k)
-        bundle = _choose(catalogue, cart, request, tilt, rng)
+        bundle = _choose(catalogue.model.kernel, cart, request, form, rng)
         if not len(bundle.items):
             break
         bundles.append(bundle)
-        tilt = tilt * Tilt.excluding(bundle.items)
+        form = replace(form, tilt=form.tilt * Tilt.excluding(bundle.items))
     return BundlesAnswer(
         model_version=catalogue.model.version,
         cart=cart.considered(catalogue, condition(catalogue.model.kernel, cart.rows)),
         method=request.method,
-        bundles=[_answer(catalogue, cart, bundle, wishes.unit) for bundle in bundles],
+        bundles=[_answer(catalogue, cart, bundle, form.unit) for bundle in bundles],
         fallback=fallback_of(cart, _shortage(bundles, request)),
         took_ms=0.0,
     )
 
 
+@dataclass(frozen=True)
+class _Form:
+    """How the determinant is served: ω, and L_ii^(−γ) r_i^β as a tilt but for a factor, its unit."""
+
+    decoupling: float
+    tilt: Tilt
+    unit: float
+
+    @classmethod
+    def of(cls, catalogue: Catalogue, cart: KnownCart, request: AnyRequest, knobs: Knobs | None) -> _Form:
+        model, learned = catalogue.model, catalogue.model.knobs
+        gamma = learned.popularity + popularity_of(request, knobs)
+        beta = learned.relevance if knobs is None or knobs.relevance is None else knobs.relevance
+        tilt, unit, relevance = Tilt.popularity(model.kernel, gamma), 1.0, model.stored.relevance
+        if relevance is not None and cart.rows:
+            tilt, unit = tilt * Tilt.relevance(relevance, cart.rows, beta), relevance.floor**beta
+        return cls(decoupling_of(learned.decoupling, request, knobs), tilt, unit)
+
+
 def _choose(
-    catalogue: Catalogue, cart: KnownCart, request: AnyRequest, tilt: Tilt, rng: np.random.Generator
+    kernel: Kernel, cart: KnownCart, request: AnyRequest, form: _Form, rng: np.random.Generator
 ) -> Bundle:
-    kernel, k, rows, omega = catalogue.model.kernel, request.k, cart.rows, decoupling_of(catalogue, request)
+    k, rows, tilt, omega = request.k, cart.rows, form.tilt, form.decoupling
     match request.method:
         case "greedy":
             return map_greedy(kernel, k, cart=rows, tilt=tilt, decoupling=omega)

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
 from model_store import Knobs, StoredModel
-from ndpp import Kernel, PairTable, Tilt, condition, top_k
+from ndpp import Kernel, Mixture, NextItem, PairTable
 from ndpp.kernel import Indices, Vector
 
 # A table of pairs takes 8 M² bytes in each worker: 87 MB for 3,300 items, 134 MB for these.
 _TABLE_ITEMS = 4_096
+_MIXING = 30  # multiply-adds that the experts' logarithms and exponentials of an item are worth
+_VOTES = 1_000_000  # and those that the search for similar baskets is worth
 
 
 @dataclass(frozen=True, eq=False)
@@ -24,13 +27,13 @@ class LoadedModel:
     in_stock: NDArray[np.bool_]  # (M,), what is unknown counts as in stock
     categories: dict[str, Indices]
     search_names: tuple[str, ...]  # name and id of each item, in one case
-    popularity: Vector | None  # the standing factor L_ii^(−γ) of the model's own γ
-    pairs: PairTable | None  # in a small catalogue: gains without a product with F
+    next_item: NextItem
 
     @classmethod
     def of(cls, stored: StoredModel) -> LoadedModel:
         """Prepare a stored model for requests."""
-        items, knobs = stored.items, stored.manifest.knobs
+        items = stored.items
+        pairs = PairTable.of(stored.kernel) if stored.kernel.size <= _TABLE_ITEMS else None
         rows_by_category: dict[str, list[int]] = {}
         for row, category in enumerate(items.categories):
             if category is not None:
@@ -44,8 +47,7 @@ class LoadedModel:
                 f"{name or ''}\n{item_id}".casefold()
                 for name, item_id in zip(items.names, items.ids, strict=True)
             ),
-            popularity=Tilt.popularity(stored.kernel, knobs.popularity).base,
-            pairs=PairTable.of(stored.kernel) if stored.kernel.size <= _TABLE_ITEMS else None,
+            next_item=replace(stored.next_item, pairs=pairs),
         )
 
     @property
@@ -63,26 +65,31 @@ class LoadedModel:
         """ω, β and γ as the training job chose them."""
         return self.stored.manifest.knobs
 
-    def popularity_factors(self, exponent: float) -> Vector | None:
-        """L_ii^(−γ) of every item, None for ones."""
-        if exponent == self.knobs.popularity:
-            return self.popularity
-        return Tilt.popularity(self.kernel, exponent).base
+    @property
+    def gives_probabilities(self) -> bool:
+        """Whether its scores were fitted as probabilities; release 0.1 did not do that."""
+        return self.stored.manifest.mixture is not None
+
+    @cached_property
+    def determinant(self) -> NextItem:
+        """The paper's conditioning: P ∝ Δ."""
+        return NextItem(self.kernel, Mixture.plain(), pairs=self.next_item.pairs)
 
     def operations(self, cart_size: int) -> float:
         """Multiply-adds of a pass over F for a cart, to decide where it runs."""
         return float(self.kernel.size) * self.kernel.rank * (cart_size + 1)
 
     def operations_of_one(self, cart_size: int) -> float:
-        """The same for a single recommendation, which has the table of pairs."""
-        if self.pairs is not None and self.pairs.suits(cart_size):
-            return self.pairs.operations(cart_size)
-        return self.operations(cart_size)
+        """The same for a single recommendation, which has the table of pairs and mixes experts."""
+        pairs = self.next_item.pairs
+        gains = self.operations(cart_size)
+        if pairs is not None and pairs.suits(cart_size):
+            gains = pairs.operations(cart_size)
+        return gains + _MIXING * self.kernel.size + _VOTES
 
     def warm_up(self) -> None:
         """Touch all pages and fill all caches, so that the first request is as fast as the next."""
-        state = condition(self.kernel, [0], decoupling=self.knobs.decoupling)
-        ranking = top_k(state, 10)
-        numbers = [state.total(), state.completeness, state.expected_further, state.log_probability]
-        if not (np.isfinite(ranking.scores).all() and np.isfinite(numbers).all()):
+        usual = self.next_item.log_usual
+        probabilities = self.next_item.given([0]).probabilities
+        if np.isnan(usual).any() or not np.isfinite(probabilities).all():
             raise ValueError("a first recommendation gives numbers that are not finite")

@@ -57,6 +57,9 @@ class ModelInUse(BaseModel):
     rank: int = Field(description="R, the number of columns of F.", examples=[100])
     knobs: ServingKnobs
     metrics: dict[str, JsonValue] = Field(description="The evaluation that came with the model.")
+    calibration: dict[str, JsonValue] | None = Field(
+        description="How true its numbers are: claimed against true, on baskets that it has not seen."
+    )
     has_report: bool = Field(description="Whether `GET /models/{version}/report.html` shows more of it.")
 
     @classmethod
@@ -75,6 +78,7 @@ class ModelInUse(BaseModel):
                 popularity=model.knobs.popularity,
             ),
             metrics=manifest.metrics,
+            calibration=manifest.calibration,
             has_report=has_report(manifest),
         )
 

@@ -1,27 +1,25 @@
-"""From a question to its recommendations: pure mathematics and words, for one cart or several at once."""
+"""From a question to its recommendations: for one cart or several at once."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from app import metrics
 from app.baskets import KnownCart
 from app.fallback import Fallback, fallback_of
-from app.filters import Boosts, Wishes, decoupling_of, wishes_of
+from app.filters import Boosts, Knobs, decoupling_of, popularity_of, wishes_of
 from app.items.catalogue import Catalogue
 from app.items.schemas import Relation
-from app.recommend.ranking import Scored, best_items, best_items_of_each
-from app.recommend.schemas import Options, Reason, Recommendations, RecommendedItem
-from ndpp import Conditional, condition, condition_many
-from ndpp.kernel import Indices
+from app.recommend.ranking import Order, Ranked, best_items
+from app.recommend.reasons import reasons_of
+from app.recommend.schemas import Options, Recommendations, RecommendedItem
+from ndpp import Mixture, NextItem, Prediction
+from ndpp.kernel import Indices, Vector
 
-_NOTABLE = 0.05  # a change of the gain below this share is neither complement nor substitute
-_NEGLIGIBLE = 0.001
-_REASONS = 3
-_CARTS_AT_ONCE = 32  # more would need too much memory for their gains
+_CARTS_AT_ONCE = 32  # more would need too much memory for their probabilities
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +30,7 @@ class Question:
     cart: KnownCart
     options: Options
     boosts: Boosts | None = None
+    knobs: Knobs | None = None
 
     @property
     def operations(self) -> float:
@@ -39,72 +38,83 @@ class Question:
         return self.catalogue.model.operations_of_one(len(self.cart.rows))
 
     @property
-    def decoupling(self) -> float:
-        """ω of the answer."""
-        return decoupling_of(self.catalogue, self.options)
+    def model(self) -> NextItem:
+        """The model whose probabilities are shown."""
+        model = self.catalogue.model
+        return model.determinant if self.options.scoring == "kernel" else model.next_item
 
-    def wishes(self) -> Wishes:
-        """τ² of the answer."""
-        return wishes_of(self.catalogue, self.options, self.boosts, self.cart)
+    @property
+    def ordering_model(self) -> NextItem | None:
+        """The model that ranks, where dial or knobs want another; None: the same."""
+        learned = self.model.mixture
+        omega = decoupling_of(learned.decoupling, self.options, self.knobs)
+        beta = None if self.knobs is None else self.knobs.relevance
+        if self.options.scoring == "kernel" or (omega == learned.decoupling and beta is None):
+            return None
+        mixture: Mixture = replace(learned, decoupling=omega)
+        if beta is not None:
+            mixture = replace(mixture, together=replace(learned.together, relevance=(beta, 0.0)))
+        return replace(self.model, mixture=mixture)
+
+    def factors(self) -> Vector:
+        """What filters and boosts multiply the odds of every item by."""
+        wishes = wishes_of(self.catalogue, self.options, self.boosts, self.cart)
+        return wishes.dense(self.catalogue.model.kernel.size)
 
 
 def answer_one(question: Question) -> Recommendations:
     """The answer to one question; `took_ms` is for the caller to fill in."""
-    model, wishes = question.catalogue.model, question.wishes()
-    state = condition(model.kernel, question.cart.rows, decoupling=question.decoupling)
-    return _answer(question, state, wishes, best_items(state, question.options.k, wishes, model.pairs))
+    prediction = question.model.given(question.cart.rows)
+    other = question.ordering_model
+    return _answer(question, prediction, None if other is None else other.given(question.cart.rows))
 
 
 def answer_many(questions: Sequence[Question]) -> list[Recommendations]:
     """The answers to questions that differ in their cart only: some at a time share one pass over F."""
     if len(questions) == 1:
         return [answer_one(questions[0])]
-    first = questions[0]
-    kernel, decoupling, k = first.catalogue.model.kernel, first.decoupling, first.options.k
+    model, other = questions[0].model, questions[0].ordering_model
     answers = []
     for start in range(0, len(questions), _CARTS_AT_ONCE):
         part = questions[start : start + _CARTS_AT_ONCE]
-        batch = condition_many(kernel, [question.cart.rows for question in part], decoupling=decoupling)
-        wishes = [question.wishes() for question in part]
-        bests = best_items_of_each(batch, k, wishes)
-        answers += [_answer(*parts) for parts in zip(part, batch.states, wishes, bests, strict=True)]
+        carts = [question.cart.rows for question in part]
+        others = other.given_each(carts) if other else [None] * len(part)
+        answers += [_answer(*each) for each in zip(part, model.given_each(carts), others, strict=True)]
     return answers
 
 
-def _answer(question: Question, state: Conditional, wishes: Wishes, best: Scored) -> Recommendations:
+def _answer(question: Question, prediction: Prediction, other: Prediction | None) -> Recommendations:
     catalogue, cart, options = question.catalogue, question.cart, question.options
     metrics.GAINS.inc(catalogue.model.kernel.size)
+    factors = question.factors()
+    order = Order(other, popularity_of(options, question.knobs))
+    best = best_items(prediction, options.k, factors, order)
     found = len(best.rows)
     if options.fill and found < options.k:
-        best = _with_popular(best, _popular(question, wishes, best.rows), state, wishes)
+        best = _with_popular(best, _popular(question, factors, best.rows))
     return Recommendations(
         model_version=catalogue.model.version,
-        cart=cart.considered(catalogue, state),
-        items=_items(catalogue, state, best, unit=wishes.unit, explain=options.explain),
+        cart=cart.considered(catalogue, prediction.evidence.state),
+        items=_items(question, prediction, best),
         fallback=_fallback(cart, found, len(best.rows) - found, options.k),
         took_ms=0.0,
     )
 
 
-def _with_popular(best: Scored, extra: Indices, state: Conditional, wishes: Wishes) -> Scored:
-    """Popular items keep the score and the probability that they have, if only 0."""
-    gains = state.gains(extra)
-    return Scored(
-        np.concatenate([best.rows, extra]),
-        np.concatenate([best.scores, wishes.tilt.at(extra) * gains]),
-        np.concatenate([best.gains, gains]),
-        best.total,
-    )
-
-
-def _items(
-    catalogue: Catalogue, state: Conditional, best: Scored, *, unit: float, explain: bool
-) -> list[RecommendedItem]:
-    # Rounding may lift a share a hair above one.
-    shares = np.minimum(best.scores / best.total, 1.0) if best.total > 0 else np.zeros(len(best.rows))
-    alone = catalogue.model.kernel.weights[best.rows]
-    numbers = (array.tolist() for array in (best.rows, best.scores, shares, best.gains, alone))
-    items, conditioned = catalogue.model.stored.items, len(state.used) > 0
+def _items(question: Question, prediction: Prediction, best: Ranked) -> list[RecommendedItem]:
+    catalogue, options = question.catalogue, question.options
+    model, items, count = catalogue.model, catalogue.model.stored.items, len(best.rows)
+    probabilities: list[float | None] = [None] * count
+    times_usual: list[float | None] = [None] * count
+    if model.gives_probabilities or options.scoring == "kernel":
+        probabilities = best.probabilities.tolist()
+    if model.gives_probabilities and options.scoring == "mixture":
+        with np.errstate(divide="ignore"):
+            logs = np.log(best.shares.sum(axis=0)) - prediction.model.log_usual[best.rows]
+        times_usual = np.exp(logs).tolist()
+    relations: list[Relation] = ["neutral"] * count
+    reasons = reasons_of(catalogue, prediction, best) if options.explain else [[] for _ in range(count)]
+    numbers = zip(best.rows.tolist(), probabilities, times_usual, relations, reasons, strict=True)
     return [
         RecommendedItem(
             rank=rank,
@@ -112,39 +122,28 @@ def _items(
             name=items.names[row],
             category=items.categories[row],
             price=catalogue.price(row),
-            score=unit * score,
-            probability=share,
-            relation=_relation(gain, weight) if conditioned else "neutral",
-            because=_reasons(catalogue, state, row) if explain else [],
+            probability=probability,
+            times_usual=times,
+            relation=relation,
+            because=because,
         )
-        for rank, (row, score, share, gain, weight) in enumerate(zip(*numbers, strict=True), 1)
+        for rank, (row, probability, times, relation, because) in enumerate(numbers, 1)
     ]
 
 
-def _relation(gain: float, alone: float) -> Relation:
-    """Whether the cart as a whole raises or lowers an item's gain."""
-    if abs(gain - alone) <= _NOTABLE * alone:
-        return "neutral"
-    return "complement" if gain > alone else "substitute"
+def _with_popular(best: Ranked, extra: Indices) -> Ranked:
+    """Popular items that the model gives no probability come last, with 0."""
+    nothing = np.zeros(len(extra))
+    return Ranked(
+        np.concatenate([best.rows, extra]),
+        np.concatenate([best.shares, np.zeros((3, len(extra)))], axis=1),
+        np.concatenate([best.probabilities, nothing]),
+    )
 
 
-def _reasons(catalogue: Catalogue, state: Conditional, row: int) -> list[Reason]:
-    """The cart items with the strongest effect on a recommended item, either way."""
-    alone = float(state.kernel.weights[row])
-    if not len(state.cart) or alone <= 0:
-        return []
-    effects = state.contributions(row) / alone
-    strongest = np.argsort(-np.abs(effects), kind="stable")[:_REASONS]
-    return [
-        Reason(item_id=catalogue.item_id(other), name=catalogue.name(other), effect=effect)
-        for other, effect in zip(state.cart[strongest].tolist(), effects[strongest].tolist(), strict=True)
-        if abs(effect) >= _NEGLIGIBLE
-    ]
-
-
-def _popular(question: Question, wishes: Wishes, chosen: Indices) -> Indices:
+def _popular(question: Question, factors: Vector, chosen: Indices) -> Indices:
     """The most popular items that may appear: those that no filter and no boost of 0 hides."""
-    allowed = wishes.dense(question.catalogue.model.kernel.size) > 0
+    allowed = factors > 0
     allowed[question.cart.rows] = False
     allowed[chosen] = False
     return np.flatnonzero(allowed)[: question.options.k - len(chosen)]  # rows are in the order of popularity

@@ -1,85 +1,63 @@
-"""The best items for a conditioned cart together with the sum that makes their scores probabilities."""
+"""The best items for a cart: the finished probabilities under filters, boosts and dials."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from app.compute import INLINE_OPERATIONS
-from app.filters import Wishes
-from ndpp import Conditional, ConditionalBatch, PairTable, Ranking, top_k
-from ndpp.kernel import FloatArray, Indices, Vector
-from ndpp.scan import rank
+from ndpp import Prediction
+from ndpp.kernel import Indices, Matrix, Vector
 
-_LEAST = np.finfo(np.float64).tiny  # items with τ² = 0 have neither score nor error
+# Gains in the precision of F are off by a little: what lies this close below the k-th is computed exactly.
+_MARGIN = 0.99
 
 
 @dataclass(frozen=True, slots=True)
-class Scored:
-    """Rows from best to worst, their scores τ²Δ and gains Δ, and Σ τ²Δ over the whole catalogue."""
+class Ranked:
+    """Rows from best to worst; the share of each expert in P(row | cart); the probability as shown.
+
+    The shown one is over the items that the filters leave, with boosts multiplying the odds.
+    """
 
     rows: Indices
-    scores: Vector
-    gains: Vector
-    total: float
+    shares: Matrix  # (3, n): they add up to P(row | cart)
+    probabilities: Vector  # (n,)
 
 
-def best_items(state: Conditional, k: int, wishes: Wishes, pairs: PairTable | None = None) -> Scored:
-    """The k items with the highest score, exactly; items that score 0 never appear.
+@dataclass(frozen=True, slots=True)
+class Order:
+    """What ranks instead of the probability: another prediction, and usual items played down by γ."""
 
-    The sum over all items has a closed form only if no gain is clamped (ω = 0) and τ² is 1 but for a few
-    items. Where it has none, every gain is needed anyway, and in a small catalogue one product with all of F
-    is quicker than finding out which rows to skip. Quicker still is a table of `pairs`.
+    prediction: Prediction | None = None
+    popularity: float = 0.0
+
+
+def best_items(prediction: Prediction, k: int, factors: Vector, order: Order) -> Ranked:
+    """The k items with the highest P(i | cart) · factor; an item without any never appears.
+
+    P comes from gains in the precision of F for the whole catalogue, and in float64 for the finalists.
     """
-    kernel = state.kernel
-    if pairs is not None and pairs.suits(len(state.used)):
-        gains, errors = pairs.gains(state)
-        return _best_of_all(state, k, wishes, np.maximum(gains, 0.0, out=gains), errors)
-    closed_form = state.decoupling == 0 and wishes.base is None
-    if closed_form and kernel.size * kernel.rank * (len(state.cart) + 1) > INLINE_OPERATIONS:
-        ranking = top_k(state, k, wishes.tilt)
-        return _positive(ranking, wishes.tilt.at(ranking.rows), state.total(wishes.tilt))
-    scanned = np.maximum(state.form.scan(kernel.factors, slice(None)), 0)
-    errors = state.form.rounding(slice(None), kernel.factors.dtype)
-    return _best_of_all(state, k, wishes, scanned, errors)
-
-
-def best_items_of_each(batch: ConditionalBatch, k: int, wishes: Sequence[Wishes]) -> list[Scored]:
-    """The same for many carts, whose gains come from one pass over F."""
-    kernel = batch.kernel
-    bests = []
-    for number, (state, gains) in enumerate(zip(batch.states, batch.gains(), strict=True)):
-        own = slice(number, number + 1)
-        errors = batch.form.rounding(own, kernel.diagonal, kernel.squared_norms, exact=False)
-        bests.append(_best_of_all(state, k, wishes[number], gains, errors))
-    return bests
-
-
-def _best_of_all(state: Conditional, k: int, wishes: Wishes, gains: FloatArray, errors: Vector) -> Scored:
-    """From all gains, known up to `errors`; those that may be among the k best are scored in float64."""
-    size = state.kernel.size
-    tilt = wishes.dense(size)
-    tilt[state.cart] = 0.0
-    scores: Vector = tilt * gains
-    total = float(scores.sum())
-    margins = tilt * errors
-    lowest = 0.0
-    if k < size:
-        lower = scores - margins
-        lower.partition(size - k)
-        lowest = lower[size - k]
-    scores += margins
-    rows = (scores >= max(lowest, _LEAST)).nonzero()[0]
-    exact = state.form.exact(rows)
-    if not (exact > errors[rows]).all():  # otherwise they are far above the rounding of float64 as well
-        exact = state.form.gains(rows)
-    ranking = rank(rows, tilt[rows] * exact, k)
-    return _positive(ranking, tilt[ranking.rows], total)
-
-
-def _positive(ranking: Ranking, factors: Vector, total: float) -> Scored:
-    count = int(np.count_nonzero(ranking.scores))  # none is negative, and those without a score come last
-    scores = ranking.scores[:count]
-    return Scored(ranking.rows[:count], scores, scores / factors[:count], total)
+    weights = prediction.probabilities * factors
+    total = float(weights.sum())
+    ranking = order.prediction or prediction
+    marks = weights if order.prediction is None else ranking.probabilities * factors
+    usual: Vector | None = None
+    if order.popularity:
+        log_usual = prediction.model.log_usual
+        usual = np.exp(-order.popularity * (log_usual - log_usual.max()))
+        marks = marks * np.where(np.isfinite(usual), usual, 0.0)
+    size = len(marks)
+    lowest = np.partition(marks, size - k)[size - k] if k < size else 0.0
+    rows = np.flatnonzero((marks >= _MARGIN * lowest) & (marks > 0))
+    shares = prediction.exactly(rows)
+    finished = shares.sum(axis=0) * factors[rows]
+    exact = finished
+    if order.prediction is not None:
+        exact = ranking.exactly(rows).sum(axis=0) * factors[rows]
+    if usual is not None:
+        exact = exact * usual[rows]
+    best = np.lexsort((rows, -exact))[:k]
+    best = best[exact[best] > 0]
+    probabilities = np.minimum(finished[best] / total, 1.0) if total > 0 else np.zeros(len(best))
+    return Ranked(rows[best], shares[:, best], probabilities)

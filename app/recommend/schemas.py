@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
 from app.baskets import Basket, ConsideredCart
 from app.fallback import Fallback
 from app.fields import KnownItemId
-from app.filters import QUERY_IDS, Boosts, Filters, QueryIds
+from app.filters import QUERY_IDS, Boosts, Filters, Knobs, QueryIds
 from app.items.schemas import Relation
 from app.relations import RelatedPair
 
@@ -26,10 +26,15 @@ class Options(Filters):
     """How many items, and what to tell about them."""
 
     k: int = Field(10, ge=1, le=100, description="How many items.")
-    explain: bool = Field(False, description="Say which cart items speak for each recommendation.")
+    explain: bool = Field(False, description="Say where the probability of each recommendation comes from.")
     fill: bool = Field(
         False,
         description="Fill up with popular items when the model has fewer than k; they obey the filters too.",
+    )
+    scoring: Literal["mixture", "kernel"] = Field(
+        "mixture",
+        description="`mixture` is the model's fitted probability; `kernel` is the paper's exact "
+        "conditioning, P ∝ det(L_Y+i)/det(L_Y), which is not calibrated.",
     )
 
 
@@ -39,6 +44,7 @@ class RecommendRequest(Basket, Options):
     model_config = ConfigDict(json_schema_extra={"examples": [_EXAMPLE]})
 
     boosts: Boosts | None = None
+    knobs: Knobs | None = None
 
 
 class RecommendQuery(Basket, Options):
@@ -59,6 +65,7 @@ class BatchRequest(Options):
         min_length=1, max_length=256, examples=[[{"items": ["camera"]}, {"items": ["film", "tripod"]}]]
     )
     boosts: Boosts | None = None
+    knobs: Knobs | None = None
 
 
 # Answers of the busiest routes are plain dataclasses: they are made of values that need no checking, and
@@ -67,16 +74,21 @@ class BatchRequest(Options):
 
 @dataclass(slots=True)
 class Reason:
-    """A cart item that speaks for or against a recommendation."""
+    """A source of a recommended item's probability."""
 
-    item_id: KnownItemId
+    source: Annotated[
+        Literal["cart_item", "similar_baskets", "habit"],
+        Field(
+            description="`cart_item`: it goes with that item of the cart; `similar_baskets`: baskets like "
+            "this cart hold it; `habit`: it is bought anyway."
+        ),
+    ]
+    item_id: Annotated[KnownItemId | None, Field(description="The cart item; null for the other sources.")]
     name: str | None
-    effect: Annotated[
+    share: Annotated[
         float,
         Field(
-            description="What this cart item adds to the recommended item's gain, as a share of its gain on "
-            "an empty cart: above 0 they are complements, below 0 substitutes.",
-            examples=[0.42],
+            description="The part of the probability that comes from here; all add up to 1.", examples=[0.62]
         ),
     ]
 
@@ -90,27 +102,36 @@ class RecommendedItem:
     name: Annotated[str | None, Field(examples=["Tripod"])]
     category: Annotated[str | None, Field(examples=["Photo"])]
     price: Annotated[float | None, Field(examples=[89.0])]
-    score: Annotated[float, Field(description="τ²·Δ, the tilted gain det(L_Y+i)/det(L_Y).", examples=[0.037])]
     probability: Annotated[
-        float,
+        float | None,
         Field(
-            description="That this is the next item, if there is one: score over the sum of all scores, in "
-            "the distribution that all filters, boosts and knobs of the request shape together. A strong "
-            "relevance prior makes it promise too much: the model's report shows how far to believe it.",
+            description="That this is the next item, given that one more comes and that it is one of those "
+            "the filters leave. A boost multiplies the odds; dials and knobs change the order only. Null if "
+            "the model was not fitted to give probabilities.",
             ge=0,
             le=1,
             examples=[0.12],
         ),
     ]
+    times_usual: Annotated[
+        float | None,
+        Field(
+            description="How many times as likely as for an empty cart, without filters and boosts. Null if "
+            "the model was not fitted to give probabilities.",
+            ge=0,
+            examples=[14.5],
+        ),
+    ]
     relation: Annotated[
         Relation,
         Field(
-            description="Whether the cart as a whole raises the item's gain by 5 % or more (complement), "
-            "lowers it as much (substitute), or neither."
+            description="`substitute` if it replaces an item of the cart, else `complement` if it is bought "
+            "with one more often than by chance, else `neutral`."
         ),
     ]
     because: Annotated[
-        list[Reason], Field(description="The strongest cart items; empty unless `explain` is true.")
+        list[Reason],
+        Field(description="Where its probability comes from; empty unless `explain` is true."),
     ]
 
 

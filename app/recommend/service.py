@@ -42,8 +42,8 @@ class Recommender:
         answer: Recommendations | None = catalogue.answers.get(asked)
         if answer is None:
             cart = known_cart(catalogue, None, item_ids, self._window)
-            boosts = request.boosts if isinstance(request, RecommendRequest) else None
-            question = Question(catalogue, cart, request, boosts)
+            given = (request.boosts, request.knobs) if isinstance(request, RecommendRequest) else ()
+            question = Question(catalogue, cart, request, *given)
             answer = await self._compute.run(question.operations, lambda: answer_one(question))
             catalogue.answers.put(asked, answer)
         else:
@@ -57,7 +57,7 @@ class Recommender:
         start = perf_counter()
         catalogue = self._catalogues.current()
         carts = await self._known_carts(catalogue, request.carts)
-        questions = [Question(catalogue, cart, request, request.boosts) for cart in carts]
+        questions = [Question(catalogue, cart, request, request.boosts, request.knobs) for cart in carts]
         operations = sum(catalogue.model.operations(len(cart.rows)) for cart in carts)
         results = await self._compute.run(operations, lambda: answer_many(questions))
         took = round((perf_counter() - start) * 1000, 3)

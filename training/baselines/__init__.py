@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from training.baselines.als import Als
-from training.baselines.base import Baseline, BaselineUnavailableError, LinearBaseline, Recommender
+from training.baselines.base import Baseline, BaselineUnavailableError, LinearBaseline
+from training.baselines.blend import Blend
 from training.baselines.confidence import Confidence
 from training.baselines.ease import Ease
 from training.baselines.item_knn import ItemKNN
@@ -15,25 +18,29 @@ __all__ = [
     "Als",
     "Baseline",
     "BaselineUnavailableError",
+    "Blend",
     "Confidence",
     "Ease",
     "ItemKNN",
     "LinearBaseline",
     "Popularity",
-    "Recommender",
     "fit_baselines",
 ]
 
 BASELINES: tuple[type[Baseline], ...] = (Popularity, ItemKNN, Confidence, Ease, Als)
 
 
-def fit_baselines(baskets: Baskets) -> tuple[list[Baseline], dict[str, str]]:
+def fit_baselines(
+    baskets: Baskets,
+    validation: Baskets | None = None,
+    kinds: Sequence[type[Baseline]] = BASELINES,
+) -> tuple[list[Baseline], dict[str, str]]:
     """Every baseline that can be fitted here, and by name the reason why another cannot."""
     fitted, skipped = [], {}
-    for make in BASELINES:
+    for make in kinds:
         baseline = make()
         try:
-            fitted.append(baseline.fit(baskets))
+            fitted.append(baseline.fit(baskets, validation))
         except BaselineUnavailableError as reason:
             skipped[baseline.name] = str(reason)
     return fitted, skipped

@@ -8,8 +8,10 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from scipy import sparse
 
-from training.baselines.base import Baseline, BaselineUnavailableError, Scores, incidence, indicators
+from training.baselines.base import Baseline, BaselineUnavailableError
 from training.baskets import Baskets, ItemRows
+from training.incidence import incidence, indicators
+from training.recommender import Scores
 
 
 class Als(Baseline):
@@ -31,7 +33,7 @@ class Als(Baseline):
             "num_threads": 1,  # the result must not depend on the machine
         }
 
-    def fit(self, baskets: Baskets) -> Self:
+    def fit(self, baskets: Baskets, validation: Baskets | None = None) -> Self:  # noqa: ARG002
         """Factorise the baskets."""
         try:  # an optional extra
             from implicit.cpu.als import AlternatingLeastSquares  # noqa: PLC0415

@@ -6,8 +6,9 @@ from typing import ClassVar, Self
 
 import numpy as np
 
-from training.baselines.base import LinearBaseline, co_counts
+from training.baselines.base import LinearBaseline
 from training.baskets import Baskets
+from training.incidence import co_counts
 
 
 class Confidence(LinearBaseline):
@@ -15,7 +16,7 @@ class Confidence(LinearBaseline):
 
     name: ClassVar[str] = "confidence"
 
-    def fit(self, baskets: Baskets) -> Self:
+    def fit(self, baskets: Baskets, validation: Baskets | None = None) -> Self:  # noqa: ARG002
         """Count pairs and divide each row by its item's count."""
         together = co_counts(baskets).tocoo()
         together.data = (together.data / baskets.counts[together.row]).astype(np.float32)

@@ -6,8 +6,9 @@ from typing import ClassVar, Self
 
 import numpy as np
 
-from training.baselines.base import LinearBaseline, co_counts
+from training.baselines.base import LinearBaseline
 from training.baskets import Baskets
+from training.incidence import co_counts
 
 
 class ItemKNN(LinearBaseline):
@@ -18,7 +19,7 @@ class ItemKNN(LinearBaseline):
     def __init__(self, shrinkage: float = 10.0) -> None:
         self.shrinkage = shrinkage  # keeps two items bought once, together, from being perfect neighbours
 
-    def fit(self, baskets: Baskets) -> Self:
+    def fit(self, baskets: Baskets, validation: Baskets | None = None) -> Self:  # noqa: ARG002
         """Count pairs and weigh them."""
         together = co_counts(baskets).tocoo()
         scale = 1 / np.sqrt(baskets.counts + self.shrinkage)

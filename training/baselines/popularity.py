@@ -7,8 +7,9 @@ from typing import ClassVar, Self
 
 import numpy as np
 
-from training.baselines.base import Baseline, LogLikelihoods, Scores
+from training.baselines.base import Baseline
 from training.baskets import Baskets, ItemRows
+from training.recommender import LogLikelihoods, Scores
 
 
 class Popularity(Baseline):
@@ -16,7 +17,7 @@ class Popularity(Baseline):
 
     name: ClassVar[str] = "popularity"
 
-    def fit(self, baskets: Baskets) -> Self:
+    def fit(self, baskets: Baskets, validation: Baskets | None = None) -> Self:  # noqa: ARG002
         """Count; half a basket more keeps the shares off 0 and 1."""
         self.shares = (baskets.counts + 0.5) / (len(baskets) + 1)
         return self

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Annotated
 
@@ -12,7 +12,9 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from model_store import Knobs, ModelStore, StoredModel
+from model_store import ModelStore, StoredModel
+from ndpp import Mixture
+from training.baselines import BASELINES, Blend
 from training.baskets import Baskets
 from training.cli.common import (
     DEFAULT_STORE,
@@ -25,13 +27,13 @@ from training.cli.common import (
 )
 from training.errors import OptionError
 from training.evaluation.assess import Assessment, Questions, assess, questions_from
-from training.evaluation.metrics import RANK_METRICS, SET_METRICS
+from training.evaluation.metrics import NLL, QUERY_METRICS, SET_METRICS
 from training.evaluation.page import LABELS, NAMES
 from training.evaluation.queries import Protocol, read_queries, translate
 from training.evaluation.report import CurvePoint, ReportData, write_report
-from training.evaluation.scoring import Evaluation, Metrics
+from training.evaluation.scoring import Metrics
 from training.evaluation.tripod import TripodModel
-from training.publishing import REPORT_TITLE, knob_text
+from training.publishing import REPORT_TITLE, mixture_text
 from training.reading import ReadingRules, read_baskets
 from training.splitting import Split, bound_for, held_out_below, split, split_by_key
 
@@ -54,9 +56,11 @@ def evaluate(
     seed: Annotated[int | None, typer.Option(help="Of the split.", show_default=_ITS_OWN)] = None,
     holdout: Annotated[int | None, typer.Option(help="Test baskets.", show_default=_ITS_OWN)] = None,
     validation: Annotated[int | None, typer.Option(help="Validation baskets.", show_default=_ITS_OWN)] = None,
-    decoupling: Annotated[float | None, typer.Option(min=0, max=1, help="ω.", show_default=_ITS_OWN)] = None,
-    relevance: Annotated[float | None, typer.Option(min=0, help="β.", show_default=_ITS_OWN)] = None,
-    popularity: Annotated[float | None, typer.Option(help="γ.", show_default=_ITS_OWN)] = None,
+    decoupling: Annotated[
+        float | None, typer.Option(min=0, max=1, help="Rank by Δ·r^β·L_ii^−γ with this ω instead.")
+    ] = None,
+    relevance: Annotated[float | None, typer.Option(min=0, help="The same with this β.")] = None,
+    popularity: Annotated[float | None, typer.Option(help="The same with this γ.")] = None,
     protocol: Annotated[Protocol, typer.Option(help="Which item is held out.")] = Protocol.PAPER,
     baselines: Annotated[bool, typer.Option(help="Compare with the baselines.")] = True,
     json_out: Annotated[Path | None, typer.Option("--json", help="Write the figures here.")] = None,
@@ -75,11 +79,15 @@ def evaluate(
         raise OptionError("there is nothing to evaluate on: give --baskets FILE, or --queries FILE.jsonl")
     stored = ModelStore(store).open(model)
     given = {"decoupling": decoupling, "relevance": relevance, "popularity": popularity}
-    knobs = replace(stored.manifest.knobs, **{name: k for name, k in given.items() if k is not None})
+    told = {name: value for name, value in given.items() if value is not None}
+    predictor = stored.next_item
+    if told:  # these exponents make a score, not a fitted probability
+        knobs = replace(stored.manifest.knobs, **told)
+        predictor = replace(predictor, mixture=Mixture.plain(**asdict(knobs)))
     if relevance and stored.relevance is None:
         raise OptionError(f"model {stored.version} holds no co-purchase evidence: leave --relevance out")
     notes: list[str] = []
-    data = None
+    data = steered = None
     if baskets is not None:
         usual = ReadingRules()
         rules = reading_rules(
@@ -97,18 +105,29 @@ def evaluate(
     else:
         assert data is not None
         wanted = {"seed": seed, "holdout": holdout, "validation": validation}
-        questions, train = _split_questions(data, stored, wanted, protocol, notes)
+        questions, train, steered = _split_questions(data, stored, wanted, protocol, notes)
     for note in notes:
         console.print(f"[bold yellow]warning:[/] {escape(note)}", soft_wrap=True)
 
-    tripod = TripodModel.of(stored.kernel, stored.relevance, knobs)
+    tripod = TripodModel(predictor)
     with console.status("reading") as status:
-        found = assess(tripod, _names(stored), questions, train, baselines=baselines, progress=status.update)
-    _print(found.evaluation, stored.version, knobs)
+        found = assess(
+            tripod,
+            _names(stored),
+            questions,
+            train,
+            steered,
+            peers=(*BASELINES, Blend) if baselines else (),
+            progress=status.update,
+        )
+    _print(found, stored.version, predictor.mixture)
     if json_out is not None:
         json_out.write_text(json.dumps(found.evaluation.as_json(), indent=2) + "\n", encoding="utf-8")
     if report is not None:
-        _write_report(report, stored, knobs=knobs, questions=questions, train=train, found=found, notes=notes)
+        described = mixture_text(predictor.mixture)
+        _write_report(
+            report, stored, how=described, questions=questions, train=train, found=found, notes=notes
+        )
 
 
 def _split_questions(
@@ -117,7 +136,7 @@ def _split_questions(
     wanted: dict[str, int | None],
     protocol: Protocol,
     notes: list[str],
-) -> tuple[Questions, Baskets]:
+) -> tuple[Questions, Baskets, Baskets]:
     """Split as the model's fit did unless told otherwise; say so when test baskets were learned from."""
     split_as = _split_by_key if "held_out_below" in stored.manifest.hyperparameters else _split_at_random
     parts, seen = split_as(data, stored, wanted)
@@ -128,7 +147,8 @@ def _split_questions(
         )
     seed = stored.manifest.seed if wanted["seed"] is None else wanted["seed"]
     questions = questions_from(parts.test, stored.items.ids, protocol, seed)
-    return questions, translate(parts.train, stored.items.ids)
+    train, validation = (translate(part, stored.items.ids) for part in (parts.train, parts.validation))
+    return questions, train, validation
 
 
 def _split_by_key(data: Baskets, stored: StoredModel, wanted: dict[str, int | None]) -> tuple[Split, str]:
@@ -174,14 +194,15 @@ def _names(stored: StoredModel) -> list[str]:
     return [name or item_id for item_id, name in zip(items.ids, items.names, strict=True)]
 
 
-def _print(evaluation: Evaluation, version: str, knobs: Knobs) -> None:
+def _print(found: Assessment, version: str, mixture: Mixture) -> None:
+    evaluation = found.evaluation
     queries = evaluation.models["tripod"].queries
     table = Table(
-        title=f"{version} on {queries:,} queries (protocol {evaluation.protocol}; {knob_text(knobs)})",
+        title=f"{version} on {queries:,} queries (protocol {evaluation.protocol}; {mixture_text(mixture)})",
         title_justify="left",
     )
     table.add_column("model")
-    columns = [*RANK_METRICS, *SET_METRICS]
+    columns = [*QUERY_METRICS, *SET_METRICS]
     for column in columns:
         table.add_column(LABELS[column], justify="right")
     for name, metrics in evaluation.models.items():
@@ -190,7 +211,13 @@ def _print(evaluation: Evaluation, version: str, knobs: Knobs) -> None:
     if not out.is_terminal:
         out.width = 120  # a file has no edge to fold the table at
     out.print(table)
-    out.print("in percent, but AUC and log-likelihood; ± half the 95 % bootstrap interval; ties count half")
+    out.print(
+        "in percent, but NLL, AUC and log-likelihood; ± half the 95 % bootstrap interval; ties count half; "
+        "of NLL lower is better",
+        soft_wrap=True,
+    )
+    if found.calibration is not None:
+        out.print(found.calibration.verdict, soft_wrap=True)
     for name, reason in evaluation.skipped.items():
         out.print(f"{NAMES[name]} took no part: {reason}", soft_wrap=True, markup=False)
 
@@ -199,7 +226,7 @@ def _cell(metrics: Metrics, column: str) -> str:
     value = metrics.values[column]
     if value is None:
         return "–"
-    places = 3 if column == "auc" else 2 if column == "log_likelihood" else 1
+    places = 3 if column == "auc" else 2 if column in (NLL, "log_likelihood") else 1
     low, high = metrics.intervals[column]
     return f"{value:.{places}f}\n[dim]±{(high - low) / 2:.{places}f}[/]"
 
@@ -208,7 +235,7 @@ def _write_report(
     folder: Path,
     stored: StoredModel,
     *,
-    knobs: Knobs,
+    how: str,
     questions: Questions,
     train: Baskets | None,
     found: Assessment,
@@ -219,7 +246,7 @@ def _write_report(
         "Model": stored.version,
         "Trained": f"{manifest.created:%-d %B %Y, %H:%M} UTC",
         "Kernel": f"{manifest.kind}, rank {manifest.sizes.rank}",
-        "Knobs": knob_text(knobs),
+        "Next item": how,
         "Items": f"{manifest.sizes.items:,}",
         "Queries": f"{len(questions.queries):,}",
     }

@@ -7,15 +7,24 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from training.baselines import fit_baselines
-from training.baselines.base import Recommender
+from training.baselines import BASELINES, Baseline, fit_baselines
 from training.baskets import Baskets, ItemRows
 from training.errors import DataError
-from training.evaluation.calibration import Calibration, CalibrationBin
-from training.evaluation.queries import Protocol, Queries, hold_one_out, translate, translate_queries
+from training.evaluation.calibration import NextItemCalibration, calibration_of
+from training.evaluation.queries import (
+    Protocol,
+    Queries,
+    hold_one_out,
+    random_prefixes,
+    translate,
+    translate_queries,
+)
 from training.evaluation.relations import Relations, strongest_relations
 from training.evaluation.scoring import Evaluation, evaluate_models
 from training.evaluation.tripod import TripodModel
+from training.recommender import Recommender
+
+_MOST_PREFIXES = 5_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,6 +35,7 @@ class Questions:
     sets: Sequence[ItemRows]
     protocol: Protocol = Protocol.PAPER
     seed: int = 0
+    prefixes: Queries | None = None  # for the probabilities; None if the queries were given in a file
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,7 +43,7 @@ class Assessment:
     """The figures of all models, and what else there is to see of Tripod's."""
 
     evaluation: Evaluation
-    calibration: tuple[CalibrationBin, ...]
+    calibration: NextItemCalibration | None  # None if the model gives no probabilities
     relations: Relations | None
 
 
@@ -44,8 +54,10 @@ def questions_from(
     queries = hold_one_out(test, protocol, np.random.default_rng(seed))
     if not len(queries):
         raise DataError("no test basket has two items, so there is nothing to hold out", "the test baskets")
-    sets = list(translate(test, catalogue))
-    return Questions(translate_queries(queries, test.catalogue, catalogue), sets, protocol, seed)
+    known = translate(test, catalogue)
+    prefixes, _ = random_prefixes(known, 1, np.random.default_rng(seed))
+    asked = translate_queries(queries, test.catalogue, catalogue)
+    return Questions(asked, list(known), protocol, seed, prefixes.first(_MOST_PREFIXES))
 
 
 def assess(
@@ -53,18 +65,18 @@ def assess(
     names: Sequence[str],
     questions: Questions,
     train: Baskets | None,
+    validation: Baskets | None = None,
     *,
-    baselines: bool = True,
+    peers: Sequence[type[Baseline]] = BASELINES,
     progress: Callable[[str], None] = lambda _: None,
 ) -> Assessment:
     """Ask the model, and the baselines fitted on `train` (in the model's rows) if wanted."""
     models: list[Recommender] = [model]
     skipped: dict[str, str] = {}
-    if baselines and train is not None:
+    if peers and train is not None:
         progress("fitting the baselines")
-        fitted, skipped = fit_baselines(train)
+        fitted, skipped = fit_baselines(train, validation, peers)
         models += fitted
-    calibration = Calibration()
     evaluation = evaluate_models(
         models,
         questions.queries,
@@ -73,8 +85,11 @@ def assess(
         protocol=questions.protocol,
         seed=questions.seed,
         skipped=skipped,
-        inspect={model.name: calibration},
         progress=lambda name: progress(f"asking {name}"),
     )
     relations = None if train is None else strongest_relations(model.kernel, names, train)
-    return Assessment(evaluation, calibration.bins(), relations)
+    calibration = None
+    if model.gives_probabilities and questions.prefixes is not None:
+        progress("comparing claims with what came true")
+        calibration = calibration_of(model.model, questions.prefixes)
+    return Assessment(evaluation, calibration, relations)

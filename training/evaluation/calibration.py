@@ -1,68 +1,125 @@
-"""Are next-item probabilities true: of all items given 3 %, did 3 % come next?"""
+"""Are next-item probabilities true: of all items given 3 %, did 3 % come next?
+
+The event is the one that the mixture is fitted on: a basket's items come in random order; given that one more
+comes after the cart, it is this item.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from training.baselines.base import Scores
-from training.evaluation.queries import UNKNOWN
+from ndpp import NextItem
+from training.evaluation.queries import UNKNOWN, Queries
 
-BINS_PER_DECADE = 3
-LOWEST_POWER = -7  # smaller probabilities share the first bin
-ENOUGH = 5  # predicted or observed next items that a bin needs to be shown
+SHOWN = 10  # suggestions that are judged
+BINS = 10  # of equal mass
+TOLERANCE = 0.03  # the first suggestion may claim this much more or less than comes true
 _Z = 1.96  # 95 %
+_LEAST = 1e-9
+
+Vector = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A mean probability that was claimed, and the share that came true."""
+
+    claimed: float
+    true: float
+
+    @property
+    def gap(self) -> float:
+        """Above 0 it is too sure."""
+        return self.claimed - self.true
 
 
 @dataclass(frozen=True)
 class CalibrationBin:
-    """(cart, item) pairs whose probability lies in one range."""
+    """Suggestions whose probability lies in one range."""
 
-    predicted: float  # their mean probability
-    observed: float  # the share of them that came next
-    interval: tuple[float, float]  # 95 % (Wilson) around the observed share
-    pairs: int
+    claimed: float  # their mean probability
+    true: float  # the share of them that came next
+    interval: tuple[float, float]  # 95 % (Wilson) around that share
+    suggestions: int
 
 
-class Calibration:
-    """Watches scores batch by batch, normalised to probabilities over the items not in the cart."""
+@dataclass(frozen=True)
+class NextItemCalibration:
+    """Claimed against true for the first ten suggestions of each query."""
 
-    def __init__(self) -> None:
-        bins = BINS_PER_DECADE * -LOWEST_POWER + 1
-        self.pairs, self.hits, self.predicted = np.zeros(bins), np.zeros(bins), np.zeros(bins)
+    queries: int
+    first: Claim  # the first suggestion
+    first_ten: Claim  # the sum of ten probabilities, and how often the item is among the ten
+    expected_error: float  # the mean of |claimed − true| over bins of equal mass
+    nll: float  # mean negative log-likelihood of the item that came next
+    bins: tuple[CalibrationBin, ...]
 
-    def __call__(self, scores: Scores, targets: NDArray[np.int64]) -> None:
-        """Add a batch (−inf marks items in the cart)."""
-        known = targets != UNKNOWN
-        gains = np.maximum(scores[known].astype(np.float64), 0)
-        totals = gains.sum(axis=1, keepdims=True)
-        probabilities = gains / np.where(totals > 0, totals, 1)
-        with np.errstate(divide="ignore"):
-            power = np.maximum(np.log10(probabilities), LOWEST_POWER)
-        bins = ((power - LOWEST_POWER) * BINS_PER_DECADE).astype(np.intp)
-        possible = scores[known] > -np.inf
-        count = len(self.pairs)
-        self.pairs += np.bincount(bins[possible], minlength=count)
-        self.predicted += np.bincount(bins[possible], weights=probabilities[possible], minlength=count)
-        self.hits += np.bincount(bins[np.arange(known.sum()), targets[known]], minlength=count)
-
-    def bins(self) -> tuple[CalibrationBin, ...]:
-        """The ranges with enough in them, from small to large probabilities."""
-        chosen = np.flatnonzero(np.maximum(self.predicted, self.hits) >= ENOUGH)
-        return tuple(
-            CalibrationBin(
-                self.predicted[i] / self.pairs[i],
-                self.hits[i] / self.pairs[i],
-                _wilson(self.hits[i], self.pairs[i]),
-                int(self.pairs[i]),
-            )
-            for i in chosen
+    @property
+    def verdict(self) -> str:
+        """One sentence for the report."""
+        first, ten = self.first, self.first_ten
+        judged = "hold" if abs(first.gap) <= TOLERANCE else "are too high" if first.gap > 0 else "are too low"
+        return (
+            f"The probabilities {judged}: on {self.queries:,} carts that the model has not seen, the first "
+            f"suggestion claims {100 * first.claimed:.1f} % on average and is right in "
+            f"{100 * first.true:.1f} % of cases; the first ten together claim "
+            f"{100 * ten.claimed:.1f} % and hold the next item in {100 * ten.true:.1f} %."
         )
 
+    def as_dict(self) -> dict[str, Any]:
+        """For the manifest and `report.json`."""
+        return {
+            **asdict(self),
+            "bins": [{**asdict(part), "interval": [*part.interval]} for part in self.bins],
+        }
 
-def _wilson(hits: float, n: float) -> tuple[float, float]:
+
+def calibration_of(model: NextItem, queries: Queries) -> NextItemCalibration | None:
+    """Ask for the next item of every query; None if there is no query."""
+    if not len(queries):
+        return None
+    n, shown = len(queries), min(SHOWN, model.kernel.size)
+    claimed, right = np.zeros((n, shown)), np.zeros((n, shown), dtype=np.bool_)
+    target_probability = np.zeros(n)
+    for number, prediction in enumerate(model.given_each(queries.carts)):
+        probabilities, target = prediction.probabilities, queries.targets[number]
+        best = np.argsort(-probabilities, kind="stable")[:shown]
+        claimed[number], right[number] = probabilities[best], best == target
+        target_probability[number] = 0.0 if target == UNKNOWN else probabilities[target]
+    bins = _bins(claimed.ravel(), right.ravel())
+    return NextItemCalibration(
+        queries=n,
+        first=Claim(float(claimed[:, 0].mean()), float(right[:, 0].mean())),
+        first_ten=Claim(float(claimed.sum(axis=1).mean()), float(right.any(axis=1).mean())),
+        expected_error=float(
+            np.average(
+                [abs(part.claimed - part.true) for part in bins], weights=[b.suggestions for b in bins]
+            )
+        ),
+        nll=float(-np.log(np.maximum(target_probability, _LEAST)).mean()),
+        bins=bins,
+    )
+
+
+def _bins(claimed: Vector, right: NDArray[np.bool_]) -> tuple[CalibrationBin, ...]:
+    parts = [part for part in np.array_split(np.argsort(claimed, kind="stable"), BINS) if len(part)]
+    return tuple(
+        CalibrationBin(
+            float(claimed[part].mean()),
+            float(right[part].mean()),
+            wilson(int(right[part].sum()), len(part)),
+            len(part),
+        )
+        for part in parts
+    )
+
+
+def wilson(hits: int, n: int) -> tuple[float, float]:
+    """The 95 % interval of a share."""
     share, z2 = hits / n, _Z**2
     centre = (share + z2 / (2 * n)) / (1 + z2 / n)
     half = _Z * np.sqrt(share * (1 - share) / n + z2 / (4 * n * n)) / (1 + z2 / n)

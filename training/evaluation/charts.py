@@ -28,6 +28,10 @@ class Axis:
         """Where a value lies between the ends: 0 to 1."""
         return (value - self.low) / ((self.high - self.low) or 1.0)
 
+    def within(self, share: float) -> float:
+        """The place of a share on a logarithmic axis; what is too small lies on its edge."""
+        return min(max(log10(share), self.low), self.high) if share > 0 else self.low
+
 
 def number_axis(title: str, values: Sequence[float], *, from_zero: bool = False) -> Axis:
     """An axis around all values with about five round ticks."""
@@ -46,9 +50,15 @@ def category_axis(title: str, labels: Sequence[str]) -> Axis:
     return Axis(title, -0.5, len(labels) - 0.5, [(place, label) for place, label in enumerate(labels)])
 
 
-def power_axis(title: str, low: int, high: int) -> Axis:
-    """Powers of ten as shares: the value is the exponent."""
-    return Axis(title, low, high, [(power, _percent(power)) for power in range(low, high + 1)])
+def share_axis(title: str, shares: Sequence[float]) -> Axis:
+    """A logarithmic axis of shares above 0 with ticks at 1, 2 and 5; the value is the share's log10."""
+    low, high = log10(min(shares, default=0.01)), log10(max(shares, default=0.1))
+    steps = [power + log10(digit) for power in range(floor(low) - 1, 1) for digit in (1, 2, 5)]
+    first = max((step for step in steps if step <= low + 1e-9), default=steps[0])
+    last = min((step for step in steps if step >= high - 1e-9), default=0.0)
+    last = max(last, first + log10(2))
+    ticks = [(step, f"{100 * 10**step:.3g} %") for step in steps if first - 1e-9 <= step <= last + 1e-9]
+    return Axis(title, first, last, ticks)
 
 
 def line_chart(
@@ -163,8 +173,3 @@ def _round_step(size: float) -> float:
 
 def _plain(value: float, places: int) -> str:
     return f"{value:,.{places}f}".replace("-", "−")
-
-
-def _percent(power: int) -> str:
-    share = 10.0 ** (power + 2)
-    return f"{share:.{max(0, -power - 2)}f} %"

@@ -1,7 +1,8 @@
 """The figures: from ranks and set scores to means with bootstrap intervals.
 
 Ties count half throughout: a target that ties with others takes each of the tied places with equal chance,
-and every metric is the expectation over these places. Higher is always better; percentages run from 0 to 100.
+and every metric is the expectation over these places. Percentages run from 0 to 100. Higher is better, but
+for the negative log-likelihood of the held-out items, which only models with probabilities have.
 """
 
 from __future__ import annotations
@@ -18,15 +19,23 @@ Interval = tuple[float, float]
 
 HIT_AT = (1, 5, 10, 100)
 RANK_METRICS = ("mpr", *(f"hit@{k}" for k in HIT_AT), "ndcg@10", "mrr")
+NLL = "nll"
+QUERY_METRICS = (*RANK_METRICS, NLL)
 SET_METRICS = ("auc", "log_likelihood")
-UNITS = {**dict.fromkeys(RANK_METRICS, "percent"), "auc": "fraction", "log_likelihood": "nats per basket"}
+UNITS = {
+    **dict.fromkeys(RANK_METRICS, "percent"),
+    NLL: "nats per query",
+    "auc": "fraction",
+    "log_likelihood": "nats per basket",
+}
+_LEAST_PROBABILITY = 1e-9  # of an item that a model does not know
 
 RESAMPLES = 1000
 _NDCG_CUT = 10
 
 
 def rank_metrics(ranks: Ranks) -> dict[str, Vector]:
-    """Each metric's value for every query, in percent; a target the model does not know scores 0 on all."""
+    """Each metric's value for every query; a target that the model does not know ranks last."""
     first, places = ranks.better, ranks.tied + 1
     largest = int((first + places).max(initial=1))
     discount = 1 / np.log2(np.arange(1, largest + 1) + 1)
@@ -36,7 +45,10 @@ def rank_metrics(ranks: Ranks) -> dict[str, Vector]:
         values[f"hit@{k}"] = np.clip((k - first) / places, 0, 1)
     values["ndcg@10"] = _mean_over_places(discount, first, places)
     values["mrr"] = _mean_over_places(1 / np.arange(1, largest + 1), first, places)
-    return {name: 100 * np.where(ranks.known, value, 0) for name, value in values.items()}
+    percentages = {name: 100 * np.where(ranks.known, value, 0) for name, value in values.items()}
+    if ranks.probability is None:
+        return percentages
+    return {**percentages, NLL: -np.log(np.maximum(ranks.probability, _LEAST_PROBABILITY))}
 
 
 def _percentile(ranks: Ranks) -> Vector:

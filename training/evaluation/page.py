@@ -5,19 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from html import escape
 from importlib.resources import files
-from math import floor, log10
 from typing import TYPE_CHECKING
 
-from training.evaluation.calibration import CalibrationBin
+from training.evaluation.calibration import NextItemCalibration
 from training.evaluation.charts import (
     category_axis,
     interval_chart,
     line_chart,
     number_axis,
-    power_axis,
     scatter_chart,
+    share_axis,
 )
-from training.evaluation.metrics import RANK_METRICS, SET_METRICS
+from training.evaluation.metrics import NLL, QUERY_METRICS, SET_METRICS
 from training.evaluation.queries import Protocol
 from training.evaluation.relations import Pair, Relations
 from training.evaluation.scoring import Evaluation, Metrics
@@ -32,6 +31,7 @@ NAMES = {
     "confidence": "Confidence",
     "ease": "EASE-R",
     "als": "ALS",
+    "blend": "Blend without determinant",
 }
 LABELS = {
     "mpr": "MPR",
@@ -41,10 +41,13 @@ LABELS = {
     "hit@100": "hit@100",
     "ndcg@10": "NDCG@10",
     "mrr": "MRR",
+    "nll": "NLL",
     "auc": "AUC",
     "log_likelihood": "log-lik.",
 }
-_CALIBRATION_NOTE = "Both axes are logarithmic, a share of 0 lies on the edge; whiskers are 95 % intervals."
+_CALIBRATION_NOTE = (
+    "Ten groups with equally many suggestions each. Both axes are logarithmic; whiskers are 95 % intervals."
+)
 _MANY_QUERIES = 20  # a size group with fewer says nothing in a chart
 
 
@@ -122,7 +125,7 @@ def _interval_rows(evaluation: Evaluation, metric: str) -> list[tuple[str, str, 
 
 
 def _metric_table(evaluation: Evaluation) -> str:
-    columns = [*RANK_METRICS, *SET_METRICS]
+    columns = [*QUERY_METRICS, *SET_METRICS]
     best = {column: _best(evaluation, column) for column in columns}
     head = "".join(f'<th scope="col">{LABELS[column]}</th>' for column in columns)
     rows = "".join(
@@ -139,14 +142,16 @@ def _metric_table(evaluation: Evaluation) -> str:
 
 def _best(evaluation: Evaluation, column: str) -> str | None:
     values = {n: v for n, m in evaluation.models.items() if (v := m.values[column]) is not None}
-    return max(values, key=values.__getitem__) if len(values) > 1 else None
+    if len(values) < 2:
+        return None
+    return (min if column == NLL else max)(values, key=values.__getitem__)
 
 
 def _cell(metrics: Metrics, column: str, is_best: bool) -> str:
     value = metrics.values[column]
     if value is None:
         return '<td class="none">–</td>'
-    places = 3 if column == "auc" else 2 if column == "log_likelihood" else 1
+    places = 3 if column == "auc" else 2 if column in (NLL, "log_likelihood") else 1
     low, high = metrics.intervals[column]
     css = ' class="best"' if is_best else ""
     text = f"{value:.{places}f}<small>{low:.{places}f} – {high:.{places}f}</small>"
@@ -181,30 +186,27 @@ def _cart_label(basket_label: str) -> str:
     return "–".join(str(int(end) - 1) for end in basket_label.split("-"))
 
 
-def _calibration(bins: Sequence[CalibrationBin]) -> str:
-    if not bins:
+def _calibration(calibration: NextItemCalibration | None) -> str:
+    if calibration is None:
         return ""
-    positive = [share for part in bins for share in (part.predicted, part.observed) if share > 0]
-    low = min(floor(log10(min(positive))), -1)
-    x = power_axis("probability the model gave an item", low, 0)
-    y = power_axis("how often it came next", low, 0)
+    bins = calibration.bins
+    shares = [share for part in bins for share in (part.claimed, part.true, *part.interval) if share > 0]
+    x = share_axis("probability that was claimed", [part.claimed for part in bins if part.claimed > 0])
+    y = share_axis("how often the item came next", shares)
     points = [
-        (_power(part.predicted, low), _power(part.observed, low), (_power(bottom, low), _power(top, low)))
+        (x.within(part.claimed), y.within(part.true), (y.within(bottom), y.within(top)))
         for part in bins
         for bottom, top in [part.interval]
     ]
-    chart = scatter_chart(x, y, points, "perfect")
+    chart = scatter_chart(x, y, points, "claimed = true")
     return (
-        "<section><h2>Can its probabilities be trusted?</h2><p>All pairs of a cart and an item, grouped by"
-        " the probability that the item comes next. On the dashed line, what was given 1 % happens in 1 % of"
-        " cases; above it the model is too shy, below it too sure.</p>"
+        "<section><h2>Can its probabilities be trusted?</h2>"
+        f'<p class="verdict">{escape(calibration.verdict)}</p>'
+        "<p>The first ten suggestions for each cart, grouped by their probability. On the dashed line, what"
+        " was given 1 % happens in 1 % of cases; above it the model is too shy, below it too sure. The mean"
+        f" distance is {100 * calibration.expected_error:.2f} points.</p>"
         f"{_figure(chart, _CALIBRATION_NOTE)}</section>"
     )
-
-
-def _power(share: float, low: int) -> float:
-    """The place of a share on a logarithmic axis that begins at 10^low."""
-    return max(log10(share), low) if share > 0 else low
 
 
 def _relations(relations: Relations | None) -> str:
@@ -263,6 +265,8 @@ def _method(evaluation: Evaluation) -> str:
         " <b>MPR</b>, mean percentile rank: the share of items ranked at or below the one that was bought."
         " <b>hit@k</b>: it is among the first k. <b>NDCG@10</b> and <b>MRR</b> reward a place near the top."
         " <b>AUC</b>: how well whole baskets are told from random sets of the same size."
+        " <b>NLL</b>: the mean negative log-likelihood of the held-out item, in nats, the lower the better;"
+        " only models with fitted probabilities have it."
         " <b>Log-lik.</b>: the mean log-probability of a test basket, in nats."
         f" Bootstrap seed {evaluation.seed}.</p></section>"
     )

@@ -35,6 +35,10 @@ class Queries:
     def __len__(self) -> int:
         return len(self.targets)
 
+    def first(self, most: int) -> Queries:
+        """The first so many."""
+        return Queries(self.carts[:most], self.targets[:most], self.cart_sizes[:most])
+
     @property
     def sets(self) -> list[ItemRows]:
         """Cart and target together, as far as known: the baskets behind the queries."""
@@ -60,6 +64,28 @@ def hold_one_out(baskets: Baskets, protocol: Protocol, rng: np.random.Generator)
         targets.append(int(basket[position]))
     sizes = np.array([len(cart) for cart in carts], dtype=np.int64)
     return Queries(carts, np.array(targets, dtype=np.int64), sizes)
+
+
+def random_prefixes(
+    baskets: Baskets, each: int, rng: np.random.Generator
+) -> tuple[Queries, NDArray[np.int64]]:
+    """`each` queries of every basket, and the number of the basket behind each query.
+
+    A basket's items come in random order and are cut off at a random place: what is before it is the cart,
+    often an empty one, and the item after it the target. Baskets come in random order too, every one before
+    any has a second turn; a basket has no more turns than items.
+    """
+    carts, targets, owners = [], [], []
+    for turn in range(each):
+        for number in rng.permutation(len(baskets)).tolist():
+            basket = baskets[number]
+            if turn < len(basket):
+                order, length = rng.permutation(basket), int(rng.integers(len(basket)))
+                carts.append(np.sort(order[:length]))
+                targets.append(int(order[length]))
+                owners.append(number)
+    sizes = np.array([len(cart) for cart in carts], dtype=np.int64)
+    return Queries(carts, np.array(targets, dtype=np.int64), sizes), np.array(owners, dtype=np.int64)
 
 
 def _id_order(catalogue: Sequence[str]) -> NDArray[np.int64]:

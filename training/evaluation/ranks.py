@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from training.baselines.base import Recommender, Scores
 from training.evaluation.queries import UNKNOWN, Queries
+from training.recommender import Recommender
 
 CARTS_AT_ONCE = 128  # at 40,000 items one batch of scores takes 40 MB
-
-Inspect = Callable[[Scores, NDArray[np.int64]], None]
 
 
 @dataclass(frozen=True, eq=False)
@@ -24,12 +21,14 @@ class Ranks:
     tied: NDArray[np.int64]  # (n,): without the target itself
     candidates: NDArray[np.int64]  # (n,): items not in the cart, the target among them
     known: NDArray[np.bool_]  # (n,): False where the model does not know the target, which then ranks worst
+    probability: NDArray[np.float64] | None = None  # (n,): P(target), from models that give probabilities
 
 
-def rank_targets(model: Recommender, queries: Queries, inspect: Inspect | None = None) -> Ranks:
-    """Rank each query's target; `inspect` sees every batch of scores (−inf in the cart) and targets."""
+def rank_targets(model: Recommender, queries: Queries) -> Ranks:
+    """Rank each query's target."""
     n = len(queries)
     better, tied, candidates = (np.zeros(n, dtype=np.int64) for _ in range(3))
+    probability = np.zeros(n)
     for start in range(0, n, CARTS_AT_ONCE):
         batch = slice(start, start + CARTS_AT_ONCE)
         carts = queries.carts[batch]
@@ -41,6 +40,7 @@ def rank_targets(model: Recommender, queries: Queries, inspect: Inspect | None =
         better[batch] = np.count_nonzero(scores > wanted, axis=1)
         tied[batch] = np.count_nonzero(scores == wanted, axis=1) - 1
         candidates[batch] = np.count_nonzero(scores > -np.inf, axis=1)
-        if inspect:
-            inspect(scores, targets)
-    return Ranks(better, tied, candidates, queries.targets != UNKNOWN)
+        probability[batch] = wanted[:, 0]
+    known = queries.targets != UNKNOWN
+    given = np.where(known, probability, 0.0) if model.gives_probabilities else None
+    return Ranks(better, tied, candidates, known, given)

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ndpp import Kernel
-from training.baselines.base import co_counts
 from training.baskets import Baskets
+from training.incidence import co_counts
 
 POPULAR = 2000  # only pairs among so many of the most bought items: their lifts rest on many baskets
 ENOUGH_BASKETS = 5  # baskets seen (complements) or expected (substitutes) with both items

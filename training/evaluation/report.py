@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import NamedTuple
 
-from training.evaluation.calibration import CalibrationBin
+from training.evaluation.calibration import NextItemCalibration
 from training.evaluation.page import render
 from training.evaluation.relations import Relations
 from training.evaluation.scoring import Evaluation
@@ -29,7 +29,7 @@ class ReportData:
     evaluation: Evaluation
     curve: Sequence[CurvePoint] = ()
     relations: Relations | None = None
-    calibration: Sequence[CalibrationBin] = ()
+    calibration: NextItemCalibration | None = None
     notes: Sequence[str] = field(default_factory=tuple)  # what a reader must know before trusting a figure
 
 
@@ -50,7 +50,7 @@ def write_report(data: ReportData) -> Report:
         "curve": [point._asdict() for point in data.curve],
         "complements": [asdict(pair) for pair in data.relations.complements] if data.relations else [],
         "substitutes": [asdict(pair) for pair in data.relations.substitutes] if data.relations else [],
-        "calibration": [asdict(part) for part in data.calibration],
+        "calibration": data.calibration and data.calibration.as_dict(),
     }
     text = json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False)
     return Report(html=render(data).encode(), json=f"{text}\n".encode())

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from training.baselines.base import Recommender
 from training.baskets import ItemRows
 from training.evaluation.metrics import (
+    NLL,
     SET_METRICS,
     UNITS,
     Interval,
@@ -22,8 +22,9 @@ from training.evaluation.metrics import (
     rank_metrics,
 )
 from training.evaluation.queries import Protocol, Queries
-from training.evaluation.ranks import Inspect, rank_targets
+from training.evaluation.ranks import rank_targets
 from training.evaluation.sets import random_twins
+from training.recommender import Recommender
 
 # Basket sizes, with the held-out item: 1, 2, 3, 4–5, 6–9, 10–17, … (carts of 1, 2, 3–4, 5–8, 9–16, …).
 _SIZE_EDGES = np.array([1, 2, 3, 4, 6, 10, 18, 34])
@@ -81,7 +82,6 @@ def evaluate_models(
     protocol: Protocol = Protocol.PAPER,
     seed: int = 0,
     skipped: dict[str, str] | None = None,
-    inspect: dict[str, Inspect] | None = None,
     progress: Callable[[str], None] = lambda _: None,
 ) -> Evaluation:
     """Rank the queries' targets, and tell the real sets from uniformly random ones over `items` items."""
@@ -89,7 +89,7 @@ def evaluate_models(
     overall, by_size = {}, {}
     for model in models:
         progress(model.name)
-        overall[model.name], by_size[model.name] = exam.mark(model, (inspect or {}).get(model.name))
+        overall[model.name], by_size[model.name] = exam.mark(model)
     return Evaluation(protocol, seed, overall, by_size, skipped or {})
 
 
@@ -115,9 +115,9 @@ class _Exam:
         self.query_parts = _thirds(queries.cart_sizes, largest) if bucketed else _whole(len(queries))
         self.set_parts = _thirds(self.set_sizes, largest) if bucketed else _whole(len(sets))
 
-    def mark(self, model: Recommender, inspect: Inspect | None) -> tuple[Metrics, dict[str, Metrics]]:
+    def mark(self, model: Recommender) -> tuple[Metrics, dict[str, Metrics]]:
         """The model's figures altogether, and by basket size."""
-        ranked = rank_metrics(rank_targets(model, self.queries, inspect))
+        ranked = rank_metrics(rank_targets(model, self.queries))
         real, random = model.log_likelihoods(self.sets), model.log_likelihoods(self.twins)
         scores = None if real is None or random is None else (real, random)
         overall = self._metrics(ranked, scores, self.query_parts, self.set_parts)
@@ -142,7 +142,7 @@ class _Exam:
             )
             for name, values in ranked.items()
         }
-        figures |= dict.fromkeys(SET_METRICS)
+        figures |= dict.fromkeys((*({NLL} - ranked.keys()), *SET_METRICS))
         everything = np.logical_or.reduce(set_parts)
         if scores is not None and everything.any():
             real, random = scores

@@ -11,7 +11,6 @@ import numpy as np
 
 from ndpp import Bundle, Kernel, map_greedy, map_local_search, map_mcmc, map_stochastic_greedy
 from training.baselines import Popularity
-from training.baselines.base import Recommender
 from training.evaluation.assess import questions_from
 from training.evaluation.queries import Protocol
 from training.evaluation.scoring import Metrics, evaluate_models
@@ -19,6 +18,7 @@ from training.evaluation.tripod import TripodModel
 from training.fitting import FitResult, fit
 from training.options import FitOptions, KernelKind
 from training.paper.datasets import DATASETS, DataSet
+from training.recommender import Recommender
 from training.splitting import Split, split
 
 BUNDLE = 10  # the paper's k
@@ -93,7 +93,9 @@ def fit_kernel(data: DataSet, kind: KernelKind, parts: Split, steps: int, seed: 
 
 def predictive_quality(results: dict[str, FitResult], parts: Split, seed: int) -> dict[str, Predictive]:
     """Table 2, with plain popularity beside it."""
-    models: dict[str, Recommender] = {name: TripodModel(result.kernel) for name, result in results.items()}
+    models: dict[str, Recommender] = {
+        name: TripodModel.of_kernel(result.kernel) for name, result in results.items()
+    }
     models["popularity"] = Popularity().fit(parts.train)
     asked = {p: questions_from(parts.test, parts.test.catalogue, p, seed) for p in Protocol}
 

@@ -16,8 +16,8 @@ from training.baselines import (
     Popularity,
     fit_baselines,
 )
-from training.baselines.base import co_counts
 from training.baskets import Baskets
+from training.incidence import co_counts
 
 
 def dense(baskets: Baskets) -> np.ndarray:

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from ndpp import Kernel
-from training.baselines.base import Recommender, Scores
 from training.baskets import Baskets, ItemRows
+from training.recommender import Recommender, Scores
 
 
 def make_baskets(rows: Sequence[Sequence[int]], catalogue: Sequence[str]) -> Baskets:

@@ -1,0 +1,34 @@
+"""The contract of everything that ranks items: Tripod's model and the baselines."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from training.baskets import ItemRows
+
+Scores = NDArray[np.floating[Any]]  # (n, M)
+LogLikelihoods = NDArray[np.float64]  # (n,)
+
+
+class Recommender(ABC):
+    """Scores every item of the catalogue for many carts at once.
+
+    Higher is better. Items that are in the cart already get a score too: who ranks leaves them out. The order
+    of a cart and repeated items in it make no difference.
+    """
+
+    name: ClassVar[str]
+    gives_probabilities: bool = False  # whether scores are P(next item), fitted as such
+
+    @abstractmethod
+    def scores(self, carts: Sequence[ItemRows]) -> Scores:
+        """One row of M finite scores for each cart."""
+
+    def log_likelihoods(self, sets: Sequence[ItemRows]) -> LogLikelihoods | None:  # noqa: ARG002
+        """The log-probability of each set as a whole basket; None if the model gives none."""
+        return None
