@@ -75,6 +75,13 @@ class NextItem:
             for state, gains in zip(batch.states, batch.gains(), strict=True):
                 yield Prediction(self, self._evidence(state, gains))
 
+    def probabilities(self, carts: Sequence[ArrayLike]) -> Matrix:
+        """P(i | cart) of every cart and item, (n, M)."""
+        found = np.empty((len(carts), self.kernel.size))
+        for row, prediction in zip(found, self.given_each(carts), strict=True):
+            row[:] = prediction.probabilities
+        return found
+
     def _evidence(self, state: Conditional, gains: FloatArray) -> Evidence:
         nothing: Sparse = (np.empty(0, dtype=np.intp), np.empty(0))
         relevance = votes = nothing

@@ -2,7 +2,7 @@
 
 A trial is a prior and an ω, with the mixture of experts fitted to them; its merit is the mean negative
 log-likelihood of the next item (see `mixture`). The search changes one choice at a time, by a step up or
-down, and ends where no step helps: no choice lies at the edge of what was tried, unless it has a natural end.
+down, and ends where no step helps: no choice lies at the edge of what was tried, but for natural ends.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _MOST_QUERIES: dict[Effort, int] = {"quick": 1_200, "thorough": 4_000}  # of the
 _MOST_FINAL_QUERIES = 4_000  # of the fit of the chosen one
 _PREFIXES = 2  # of each validation basket
 _SMALL_CATALOGUE = 6_000  # up to here another regression costs seconds
-_BETTER = 1e-3  # a smaller gain of log-likelihood is noise
+_ENDS = (1e-4, 1e2)  # a share beyond these changes nothing any more: natural ends of the search
 _DECOUPLING = (0.0, 0.25, 0.5, 0.75, 0.9, 1.0)  # ω, from exact conditioning to independent cart items
 
 
@@ -110,15 +110,14 @@ def tune(
     most = _MOST_QUERIES[effort]
     search = _Search(workbench, queries.first(most), weights[:most])
     stopped = _climb(search, _steps(effort, kernel.size), progress, should_stop)
-    best = min(search.tried, key=lambda choice: search.tried[choice].loss)
     most = _MOST_FINAL_QUERIES
-    final = workbench.features(best, queries.first(most), weights[:most])
-    fitted = fit_mixture(final, search.tried[best])
+    final = workbench.features(search.best, queries.first(most), weights[:most])
+    fitted = fit_mixture(final, search.tried[search.best])
     trials = [Trial(choice, fit.loss) for choice, fit in search.tried.items()]
     return Tuning(
         trials=sorted(trials, key=lambda trial: trial.negative_log_likelihood),
         queries=len(final),
-        mixture=fitted.mixture(best.decoupling),
+        mixture=fitted.mixture(search.best.decoupling),
         negative_log_likelihood=fitted.loss,
         without_determinant=fit_mixture(final, fitted, determinant=False).loss,
         interrupted=stopped,
@@ -159,6 +158,8 @@ def _steps(effort: Effort, items: int) -> list[Step]:
     def scaled(name: str, factor: float) -> Step:
         def step(choice: Choice, up: bool) -> Choice | None:
             value = getattr(choice.neighbours, name) * (factor if up else 1 / factor)
+            if not _ENDS[0] <= value <= _ENDS[1]:
+                return None
             changed = replace(choice.neighbours, **{name: float(f"{value:.3g}")})
             return choice._replace(neighbours=changed)
 
@@ -213,7 +214,7 @@ class _Search:
         )
         before = self.tried[self.best]
         self.tried[candidate] = fit_mixture(features, before, quick=True)
-        better = self.tried[candidate].loss < before.loss - _BETTER
+        better = self.tried[candidate].loss < before.loss
         if better:
             self.best = candidate
         return better

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from model_store import Draft, Knobs, ModelStore, StoredModel
+from ndpp import Mixture
 from training.baskets import Baskets
 from training.retraining import Retrained, Retraining, retrain
 
@@ -26,8 +27,15 @@ def noted(store: ModelStore, version: str) -> Mapping[str, Any]:
     return store.manifest(version).hyperparameters
 
 
-def changed(store: ModelStore, version: str, *, knobs: Knobs | None = None, **noted: Any) -> StoredModel:
-    """The same model again under another name, with other knobs or another manifest."""
+def changed(
+    store: ModelStore,
+    version: str,
+    *,
+    knobs: Knobs | None = None,
+    mixture: Mixture | None = None,
+    **noted: Any,
+) -> StoredModel:
+    """The same model again under another name, with other knobs, another mixture or another manifest."""
     model = store.open(version)
     draft = Draft(
         kernel=model.kernel,
@@ -39,5 +47,7 @@ def changed(store: ModelStore, version: str, *, knobs: Knobs | None = None, **no
         metrics={},
         data_fingerprint=model.manifest.data_fingerprint,
         seed=model.manifest.seed,
+        mixture=mixture,
+        baskets=model.baskets,
     )
     return store.open(store.publish(draft))

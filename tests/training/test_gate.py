@@ -70,7 +70,7 @@ def test_a_version_that_does_not_say_what_it_held_out_is_not_compared(
 def test_many_small_losses_do_not_add_up(shop: Shop) -> None:
     """Each model is a little worse than the one before, by less than is tolerated."""
     store, _, held_out = shop
-    best = store.open()
+    best = changed(store, str(store.active()), knobs=Knobs())  # without a mixture: it ranks by its knobs
     chain = [best]
     sunk = best.manifest.knobs
     accepted: list[Verdict] = []
@@ -126,3 +126,22 @@ def test_a_version_activated_by_hand_settles_what_was_active_before(shop: Shop, 
         assert found.verdict.accepted
     finally:
         store.activate(before)
+
+
+def test_a_retrain_with_less_true_probabilities_is_told_so(shop: Shop) -> None:
+    store, _, held_out = shop
+    active = store.open()
+    assert active.manifest.mixture is not None
+    same = changed(store, active.version, mixture=active.manifest.mixture)
+    assert compare(same, active, [], held_out, tolerance=5.0).worse_probabilities is None
+    together = replace(active.manifest.mixture.together, gain=(3.0, 0.0), relevance=(3.0, 0.0))
+    sure = changed(store, active.version, mixture=replace(active.manifest.mixture, together=together))
+    said = compare(sure, active, [], held_out, tolerance=5.0).worse_probabilities
+    assert said is not None
+    assert "probabilities are less true" in said
+    assert active.version in said
+    silent = changed(store, active.version)
+    assert "gives no probabilities" in str(
+        compare(silent, active, [], held_out, tolerance=5.0).worse_probabilities
+    )
+    assert compare(active, silent, [], held_out, tolerance=5.0).worse_probabilities is None

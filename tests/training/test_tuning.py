@@ -6,19 +6,20 @@ import numpy as np
 import pytest
 
 from model_store import Knobs, ModelStore
+from training.basket_index import index_baskets
 from training.baskets import Baskets, merge
 from training.evaluation.metrics import rank_metrics
-from training.evaluation.queries import Queries
+from training.evaluation.queries import Protocol, hold_one_out, random_prefixes
 from training.evaluation.ranks import rank_targets
 from training.evaluation.tripod import TripodModel
 from training.item_table import describe_items
-from training.learning import Learned, learn
-from training.neighbours import NeighbourOptions, learn_neighbours
+from training.learning import Learned, learn, with_evidence
+from training.neighbours import learn_neighbours
 from training.options import FitOptions
 from training.publishing import Publication, publish
 from training.recipe import Recipe
 from training.splitting import Split, split, validation_size
-from training.tuning import Exam, Tune, tune
+from training.tuning import Tune, tune
 
 FIT = FitOptions(rank=6, skew_rank=6, steps=40, batch_size=100, learning_rate=0.03)
 
@@ -33,75 +34,78 @@ def learned(parts: Split) -> Learned:
     return learn(parts, FIT, effort="quick")
 
 
-def test_a_trial_has_the_figures_that_the_model_gets_when_it_is_evaluated(
+def test_the_best_trial_comes_first_and_is_chosen(parts: Split, learned: Learned) -> None:
+    tuning = learned.tuning
+    assert tuning is not None
+    losses = [trial.negative_log_likelihood for trial in tuning.trials]
+    assert losses == sorted(losses)
+    assert tuning.mixture.decoupling == tuning.choice.decoupling
+    assert learned.mixture == tuning.mixture
+    again = tune(learned.result.kernel, parts.train, parts.validation, effort="quick")
+    assert again is not None
+    assert again.trials == tuning.trials
+    assert again.mixture == tuning.mixture
+
+
+def test_no_choice_lies_at_the_edge_of_what_was_tried(learned: Learned) -> None:
+    tuning = learned.tuning
+    assert tuning is not None
+    for name in ("ridge", "similarity", "support", "floor"):
+        tried = {getattr(trial.choice.neighbours, name) for trial in tuning.trials}
+        chosen = getattr(tuning.choice.neighbours, name)
+        assert chosen < max(tried) or chosen * 3 > 100, name
+        assert chosen > min(tried) or chosen / 3 < 1e-4, name
+    decoupling = {trial.choice.decoupling for trial in tuning.trials}
+    chosen = tuning.choice.decoupling
+    assert (chosen == 0 or min(decoupling) < chosen) and (chosen == 1 or chosen < max(decoupling))
+
+
+def test_the_loss_of_the_mixture_is_that_of_the_model_before_it_learns_more(
     parts: Split, learned: Learned
 ) -> None:
-    kernel = learned.result.kernel
-    exam = Exam(kernel, parts.validation, seed=3)
-    options = NeighbourOptions()
-    relevance = learn_neighbours(parts.train, options)
-    queries = Queries(exam.carts, exam.targets, np.array([len(cart) for cart in exam.carts]))
-    for knobs in (Knobs(), Knobs(0.9, 2.0, 0.2), Knobs(1.0, 8.0, -0.4), Knobs(0.5, 0.0, 0.1)):
-        trial = exam.trial(knobs, options, exam.log_evidence(relevance))
-        model = TripodModel.of(kernel, relevance, knobs)
-        marks = rank_metrics(rank_targets(model, queries))
-        for figure, name in ((trial.hit10, "hit@10"), (trial.ndcg10, "ndcg@10"), (trial.mpr, "mpr")):
-            assert figure == pytest.approx(np.average(marks[name], weights=exam.weights), abs=0.05), knobs
-
-
-def test_every_basket_counts_the_same_and_gives_every_item_in_turn(parts: Split, learned: Learned) -> None:
-    exam = Exam(learned.result.kernel, parts.validation, seed=0)
-    several = [basket for basket in parts.validation if len(basket) > 1]
-    assert exam.weights.sum() == pytest.approx(len(several))
-    asked = sorted(
-        tuple(sorted([*cart, target])) for cart, target in zip(exam.carts, exam.targets, strict=True)
-    )
-    wanted = sorted(tuple(basket.tolist()) for basket in several for _ in basket)
-    assert asked == wanted
-    assert all(target not in cart for cart, target in zip(exam.carts, exam.targets, strict=True))
+    """On the same prefixes, with prior and index from the training baskets alone."""
+    assert learned.tuning is not None
+    queries, _ = random_prefixes(parts.validation, 2, np.random.default_rng(FIT.seed))
+    model = with_evidence(learned, parts.train).next_item
+    logs = [
+        np.log(prediction.probabilities[target])
+        for prediction, target in zip(model.given_each(queries.carts), queries.targets, strict=True)
+    ]
+    assert len(queries) == learned.tuning.queries
+    assert learned.tuning.negative_log_likelihood == pytest.approx(-np.mean(logs), rel=1e-4)
 
 
 def test_with_a_half_life_recent_baskets_decide(parts: Split, learned: Learned) -> None:
     days = np.arange(len(parts.validation)) * np.timedelta64(1, "D")
     dated = replace(parts.validation, timestamps=np.datetime64("2026-01-01", "us") + days)
+    old = replace(parts.train, timestamps=np.full(len(parts.train), np.datetime64("2026-01-01", "us")))
     kernel = learned.result.kernel
-    exam = Exam(kernel, dated, seed=0, half_life_days=0.2)
-    several = np.flatnonzero(dated.sizes > 1)
-    newest = Exam(kernel, dated.select(several[-1:]), seed=0)
-    assert exam.weights.sum() == pytest.approx(1, abs=0.1)
-    trial, alone = exam.trial(Knobs()), newest.trial(Knobs())
-    assert (trial.hit10, trial.ndcg10, trial.mpr) == pytest.approx(
-        (alone.hit10, alone.ndcg10, alone.mpr), abs=5
-    )
-
-
-def test_the_best_trial_is_chosen_and_beats_the_plain_kernel(parts: Split, learned: Learned) -> None:
-    tuning = learned.tuning
-    assert tuning is not None
-    merits = [trial.merit for trial in tuning.trials]
-    assert merits == sorted(merits, reverse=True)
-    plain = next(trial for trial in tuning.trials if trial.knobs == Knobs())
-    assert tuning.best.merit > plain.merit + 1
-    assert tuning.best.knobs == learned.knobs
-    assert tuning.best.neighbours is not None
-    again = tune(learned.result.kernel, parts.train, parts.validation, effort="quick")
-    assert again is not None
-    assert again.trials == tuning.trials
+    recent = tune(kernel, old, dated, effort="quick", half_life_days=5.0)
+    newest = tune(kernel, old, dated.select(np.arange(len(dated) - 30, len(dated))), effort="quick")
+    assert recent is not None
+    assert newest is not None
+    assert learned.tuning is not None
+    apart = abs(recent.negative_log_likelihood - newest.negative_log_likelihood)
+    assert apart < abs(learned.tuning.negative_log_likelihood - newest.negative_log_likelihood)
 
 
 def test_the_prior_is_learned_from_the_validation_baskets_too_once_it_is_chosen(
     parts: Split, learned: Learned
 ) -> None:
     assert learned.tuning is not None
-    assert learned.tuning.best.neighbours is not None
     assert learned.relevance is not None
-    wanted = learn_neighbours(merge(parts.train, parts.validation), learned.tuning.best.neighbours)
+    both = merge(parts.train, parts.validation)
+    wanted = learn_neighbours(both, learned.tuning.choice.neighbours)
     np.testing.assert_array_equal(learned.relevance.weights, wanted.weights)
+    assert learned.baskets is not None
+    np.testing.assert_array_equal(learned.baskets.items, index_baskets(both).items)
 
 
 def test_without_tuning_there_is_the_plain_kernel(parts: Split) -> None:
     plain = learn(parts, FIT, effort="none")
     assert plain.knobs == Knobs()
+    assert plain.mixture is None
+    assert plain.baskets is None
     assert plain.relevance is None
     assert plain.tuning is None
 
@@ -124,20 +128,20 @@ def test_tuning_that_was_stopped_keeps_what_it_has_found(
         tuning_callback=lambda done, _: tried.append(done),
         should_stop=lambda: len(tried) == 3,
     )
-    assert tried == [0, 1, 2]
+    assert tried == [1, 2, 3]
     assert found.interrupted
     assert not found.result.interrupted
     assert found.tuning is not None
     assert found.tuning.interrupted
-    assert found.knobs == found.tuning.best.knobs
+    assert len(found.tuning.trials) == 4
+    assert found.mixture is not None
     assert found.relevance is not None
     assert learned.tuning is not None
     assert not learned.interrupted
-    assert set(found.tuning.trials) < set(learned.tuning.trials)
 
 
 def test_a_search_that_was_stopped_keeps_the_better_of_what_it_has_found(parts: Split) -> None:
-    """The stop comes while the best kernel is tuned on the finer grid."""
+    """The stop comes while the best kernel is tuned on more queries."""
     phases: list[str] = []
     found = learn(
         parts,
@@ -149,14 +153,16 @@ def test_a_search_that_was_stopped_keeps_the_better_of_what_it_has_found(parts: 
     assert phases == [*["fitting", "tuning"] * 7, "tuning"]
     assert found.interrupted
     assert found.tuning is not None
-    assert found.tuning.best.merit >= max(kernel.best.merit for kernel in found.kernels)
+    best = min(kernel.negative_log_likelihood for kernel in found.kernels)
+    assert found.tuning.negative_log_likelihood <= best
 
 
-def test_validation_baskets_of_one_item_cannot_tune(parts: Split) -> None:
-    single = replace(parts.validation, items=parts.validation.items[:5], offsets=np.arange(6))
+def test_baskets_of_one_item_tune_what_comes_first(parts: Split) -> None:
+    single = replace(parts.validation, items=parts.validation.items[:5], offsets=np.arange(6), keys=None)
     found = learn(parts._replace(validation=single), FIT, effort="quick")
-    assert found.tuning is None
-    assert found.knobs == Knobs()
+    assert found.tuning is not None
+    assert found.tuning.queries == 5
+    assert np.isfinite(found.next_item.given([0, 1]).probabilities).all()
 
 
 def test_a_thorough_search_tries_other_fits_and_keeps_the_best(parts: Split) -> None:
@@ -166,8 +172,7 @@ def test_a_thorough_search_tries_other_fits_and_keeps_the_best(parts: Split) -> 
     changed = [name for kernel in found.kernels for name in kernel.change]
     assert {"learning_rate", "rank", "skew_rank", "alpha", "beta", "kernel"} == set(changed)
     assert found.tuning is not None
-    best = max(found.kernels, key=lambda kernel: kernel.best.merit)
-    assert found.tuning.best.merit >= best.best.merit
+    best = min(found.kernels, key=lambda kernel: kernel.negative_log_likelihood)
     chosen = asdict(found.result.options)
     assert {name: chosen[name] for name in best.change} == best.change
 
@@ -187,9 +192,15 @@ def test_what_was_tried_goes_with_the_version(
     assert learned.tuning is not None
     tried = json.loads((stored.folder / "tuning.json").read_text())
     assert len(tried["trials"]) == len(learned.tuning.trials)
-    assert tried["trials"][0] == learned.tuning.best.as_dict()
-    noted = stored.manifest.metrics["tuning"]
-    assert noted == {"queries": learned.tuning.queries, **learned.tuning.best.as_dict()}
+    assert tried["trials"][0] == learned.tuning.trials[0].as_dict()
+    assert stored.manifest.metrics["tuning"] == learned.tuning.as_dict()
+    assert stored.manifest.mixture == learned.mixture
+    assert stored.baskets is not None
+    expected, served = (model.given([1, 2]).probabilities for model in (learned.next_item, stored.next_item))
+    np.testing.assert_allclose(served, expected, rtol=1e-4)
+    calibration = stored.manifest.calibration
+    assert calibration is not None
+    assert calibration["queries"] == len(parts.test)
 
 
 def test_without_held_out_baskets_the_report_asks_a_prior_that_has_not_seen_its_questions(
@@ -209,7 +220,10 @@ def test_without_held_out_baskets_the_report_asks_a_prior_that_has_not_seen_its_
     assert found.tuning is not None
     hit = figures["hit@10"]
     assert isinstance(hit, float)
-    assert hit == pytest.approx(found.tuning.best.hit10, abs=8)  # the same baskets, other items of them
+    seen = TripodModel(found.next_item)
+    asked = hold_one_out(parts.validation, Protocol.PAPER, np.random.default_rng(0))
+    flattered = float(rank_metrics(rank_targets(seen, asked))["hit@10"].mean())
+    assert hit <= flattered
 
 
 def test_tuning_takes_more_validation_baskets_but_a_twentieth_at_most() -> None:

@@ -40,4 +40,4 @@ class Blend(Baseline):
 
     def scores(self, carts: Sequence[ItemRows]) -> Scores:
         """The probability of every item, (n, M)."""
-        return np.stack([prediction.probabilities for prediction in self.model.given_each(carts)])
+        return self.model.probabilities(carts)

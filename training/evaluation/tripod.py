@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import ClassVar
 
-import numpy as np
-
 from ndpp import Kernel, Mixture, NextItem
 from training.baskets import ItemRows
 from training.evaluation.sets import log_likelihoods
@@ -34,7 +32,7 @@ class TripodModel(Recommender):
 
     def scores(self, carts: Sequence[ItemRows]) -> Scores:
         """The probability of every item, (n, M)."""
-        return np.stack([prediction.probabilities for prediction in self.model.given_each(carts)])
+        return self.model.probabilities(carts)
 
     def log_likelihoods(self, sets: Sequence[ItemRows]) -> LogLikelihoods:
         """log det(L_Y + εI) − log det(I + L); the mixture has no part in it."""

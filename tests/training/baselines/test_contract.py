@@ -8,11 +8,12 @@ from importlib.util import find_spec
 import numpy as np
 import pytest
 
-from ndpp import Kernel
+from ndpp import Kernel, Mixture, NextItem
 from ndpp.relevance import Relevance
-from training.baselines import BASELINES, Als, Recommender
+from training.baselines import BASELINES, Als, Blend
 from training.baskets import Baskets, ItemRows
 from training.evaluation.tripod import TripodModel
+from training.recommender import Recommender
 
 Fit = Callable[[Baskets], Recommender]
 
@@ -33,13 +34,18 @@ def tripod(baskets: Baskets) -> TripodModel:
         weights=np.full(M, 0.5, dtype=np.float32),
         floor=0.01,
     )
-    return TripodModel(kernel, neighbours, decoupling=0.5, relevance=2.0, popularity=0.3)
+    return TripodModel(NextItem(kernel, Mixture.plain(0.5, 2.0, 0.3), neighbours))
+
+
+def halves(baskets: Baskets) -> tuple[Baskets, Baskets]:
+    return baskets.select(np.arange(0, len(baskets), 2)), baskets.select(np.arange(1, len(baskets), 2))
 
 
 FITS: dict[str, Fit] = {"tripod": tripod}
 for baseline in BASELINES:
     if baseline is not Als or find_spec("implicit"):  # ALS only where the `als` extra is installed
         FITS[baseline.name] = lambda baskets, make=baseline: make().fit(baskets)
+FITS["blend"] = lambda baskets: Blend().fit(*halves(baskets))
 
 
 @pytest.fixture(params=FITS.values(), ids=FITS.keys())

@@ -8,14 +8,15 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 
-from ndpp import Kernel
+from ndpp import Kernel, NextItem
 from training.baskets import Baskets
 from training.evaluation.assess import Assessment, assess, questions_from
-from training.evaluation.calibration import Calibration, CalibrationBin
+from training.evaluation.calibration import CalibrationBin, Claim, NextItemCalibration
 from training.evaluation.charts import category_axis, interval_chart, line_chart, number_axis, scatter_chart
 from training.evaluation.relations import marginal_lifts, strongest_relations
 from training.evaluation.report import CurvePoint, Report, ReportData, write_report
 from training.evaluation.tripod import TripodModel
+from training.mixture import START
 
 from .conftest import make_baskets
 
@@ -57,7 +58,8 @@ def random_kernel() -> Kernel:
 def assessment(random_kernel: Kernel, baskets: Baskets) -> Assessment:
     names = [HOSTILE, *(f"item {row}" for row in range(1, 60))]
     questions = questions_from(baskets, baskets.catalogue)
-    return assess(TripodModel(random_kernel), names, questions, baskets)
+    model = TripodModel(NextItem(random_kernel, START.mixture(0.5)))
+    return assess(model, names, questions, baskets)
 
 
 @pytest.fixture(scope="session")
@@ -109,7 +111,9 @@ def test_the_json_holds_the_same_figures(report: Report, assessment: Assessment)
     document = json.loads(report.json)
     assert document["models"] == json.loads(json.dumps(assessment.evaluation.as_json()))["models"]
     assert document["curve"][0] == {"step": 0, "validation_log_likelihood": -30}
-    assert len(document["calibration"]) == len(assessment.calibration)
+    assert assessment.calibration is not None
+    assert document["calibration"]["first"]["claimed"] == assessment.calibration.first.claimed
+    assert len(document["calibration"]["bins"]) == 10
     hit = document["models"]["tripod"]["hit@10"]
     assert f"<strong>{hit:.1f} %</strong>" in report.html.decode()
 
@@ -145,24 +149,6 @@ def test_relations_find_what_a_simple_kernel_was_built_with() -> None:
     assert worst.lift < 1
 
 
-def test_calibration_of_a_model_that_knows_the_truth_lies_on_the_diagonal() -> None:
-    rng = np.random.default_rng(0)
-    truth = rng.dirichlet(np.full(30, 0.3), size=4000)
-    scores = truth * rng.uniform(1, 9, size=(4000, 1))  # gains are probabilities up to a factor
-    scores[:, 0] = -np.inf
-    truth[:, 0] = 0
-    truth /= truth.sum(axis=1, keepdims=True)
-    targets = np.array([rng.choice(30, p=row) for row in truth])
-    calibration = Calibration()
-    calibration(scores[:1000], targets[:1000])
-    calibration(scores[1000:], targets[1000:])
-    bins = calibration.bins()
-    assert len(bins) > 5
-    inside = [part.interval[0] <= part.predicted <= part.interval[1] for part in bins]
-    assert np.mean(inside) >= 0.8
-    assert sum(part.pairs for part in bins) <= 4000 * 29
-
-
 def test_charts_of_extreme_values_stay_well_formed() -> None:
     flat = number_axis("y", [5.0, 5.0])
     lines = [
@@ -184,12 +170,16 @@ def test_charts_of_extreme_values_stay_well_formed() -> None:
         assert "nan" not in chart and "inf" not in chart
 
 
-def test_items_bought_in_spite_of_zero_probability_stay_in_the_chart(assessment: Assessment) -> None:
-    bins = [
+def test_shares_of_zero_stay_in_the_reliability_diagram(assessment: Assessment) -> None:
+    bins = (
         CalibrationBin(0.0, 0.02, (0.01, 0.03), 500),
         CalibrationBin(0.1, 0.0, (0.0, 0.02), 90),
         CalibrationBin(0.5, 0.4, (0.3, 0.5), 70),
-    ]
-    html = write_report(ReportData("Zero", {}, assessment.evaluation, calibration=bins)).html.decode()
-    (chart,) = [svg for svg in re.findall(r"<svg.*?</svg>", html) if "how often it came next" in svg]
+    )
+    found = NextItemCalibration(66, Claim(0.3, 0.1), Claim(0.6, 0.5), 0.05, 4.2, bins)
+    html = write_report(ReportData("Zero", {}, assessment.evaluation, calibration=found)).html.decode()
+    (chart,) = [svg for svg in re.findall(r"<svg.*?</svg>", html) if "how often the item came next" in svg]
     assert chart.count("<circle") == 3
+    assert "The probabilities are too high" in html
+    for tick in ("1 %", "2 %", "5 %", "50 %"):
+        assert f">{tick}</text>" in chart

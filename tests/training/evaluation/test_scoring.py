@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from ndpp import Kernel, condition
+from ndpp import Kernel, Mixture, NextItem, condition
 from training.baselines import ItemKNN, Popularity
 from training.baskets import Baskets
 from training.evaluation.queries import Protocol, Queries, hold_one_out
@@ -39,16 +39,30 @@ def test_random_twins_have_the_same_sizes_and_no_item_twice(baskets: Baskets) ->
 
 def test_tripod_ranks_by_the_exact_conditional_gains(kernel: Kernel) -> None:
     carts = [np.array([0, 4], np.int32), np.array([], np.int32), np.array([7], np.int32)]
-    scores = TripodModel(kernel).scores(carts)
+    scores = TripodModel.of_kernel(kernel).scores(carts)
     for row, cart in zip(scores, carts, strict=True):
-        np.testing.assert_allclose(row, condition(kernel, cart).gains(), rtol=1e-9, atol=1e-12)
+        gains = condition(kernel, cart).gains()
+        np.testing.assert_allclose(row, gains / gains.sum(), rtol=1e-9, atol=1e-12)
 
 
-def test_the_popularity_knob_divides_by_the_items_own_weight(kernel: Kernel) -> None:
+def test_the_popularity_exponent_divides_by_the_items_own_weight(kernel: Kernel) -> None:
     cart = [np.array([2], np.int32)]
     own = np.diag(kernel.submatrix(np.arange(9)))
-    plain, tilted = TripodModel(kernel).scores(cart), TripodModel(kernel, popularity=0.5).scores(cart)
-    np.testing.assert_allclose(tilted, plain / np.sqrt(own))
+    plain = TripodModel.of_kernel(kernel).scores(cart)[0]
+    tilted = TripodModel(NextItem(kernel, Mixture.plain(popularity=0.5))).scores(cart)[0]
+    np.testing.assert_allclose(tilted, plain / np.sqrt(own) / (plain / np.sqrt(own)).sum())
+
+
+def test_negative_log_likelihood_is_that_of_the_targets_probability(kernel: Kernel) -> None:
+    queries = Queries(
+        [np.array([0, 4], np.int32), np.array([7], np.int32)], np.array([2, -1]), np.array([2, 1])
+    )
+    model = TripodModel.of_kernel(kernel)
+    assert evaluate_models([model], queries, queries.sets, 9).models["tripod"].values["nll"] is None
+    model.gives_probabilities = True
+    found = evaluate_models([model], queries, queries.sets, 9).models["tripod"].values["nll"]
+    expected = [-np.log(model.scores(queries.carts)[0, 2]), -np.log(1e-9)]  # it does not know the second
+    assert found == pytest.approx(np.mean(expected))
 
 
 def test_the_paper_protocol_is_a_plain_mean_over_queries(baskets: Baskets) -> None:
@@ -114,7 +128,9 @@ def test_json_has_every_metric_with_an_interval_around_it(kernel: Kernel) -> Non
         np.array([rows[0] for rows in sets]),
         np.array([len(r) - 1 for r in sets]),
     )
-    evaluation = evaluate_models([TripodModel(kernel)], queries, sets, 9, skipped={"ease": "too large"})
+    evaluation = evaluate_models(
+        [TripodModel.of_kernel(kernel)], queries, sets, 9, skipped={"ease": "too large"}
+    )
     document = json.loads(json.dumps(evaluation.as_json(), allow_nan=False))
     tripod = document["models"]["tripod"]
     names = ["mpr", "hit@1", "hit@5", "hit@10", "hit@100", "ndcg@10", "mrr", "auc", "log_likelihood"]
@@ -128,7 +144,7 @@ def test_json_has_every_metric_with_an_interval_around_it(kernel: Kernel) -> Non
 
 def test_a_model_that_knows_no_target_scores_zero(kernel: Kernel) -> None:
     queries = Queries([np.array([], np.int32)] * 3, np.full(3, -1), np.array([2, 1, 0]))
-    metrics = evaluate_models([TripodModel(kernel)], queries, queries.sets, 9).models["tripod"]
+    metrics = evaluate_models([TripodModel.of_kernel(kernel)], queries, queries.sets, 9).models["tripod"]
     assert metrics.values["mpr"] == 0
     assert metrics.values["hit@100"] == 0
     assert metrics.values["auc"] is None
