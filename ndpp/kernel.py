@@ -167,6 +167,11 @@ class Kernel:
         value, _ = add_identity(self.core, self.open_gram, self.core_norm, float(np.trace(self.open_gram)))
         return float(np.log1p(self.diagonal).sum()) + value
 
+    @property
+    def log_not_empty(self) -> float:
+        """log P(a set is not empty) = log(1 − 1 / det(L + I))."""
+        return float(np.log(-np.expm1(-self.log_normaliser)))
+
     def _gram(self, power: int) -> Matrix:
         total = np.zeros((self.rank, self.rank))
         for rows in self.blocks():

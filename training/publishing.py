@@ -37,10 +37,11 @@ class Publication:
         return self.learned.result
 
     def metrics(self) -> dict[str, float]:
-        """The log-likelihoods, and the test one if baskets were held out."""
+        """log P(basket | not empty) of the validation baskets, and of the test ones if there are any."""
         metrics = {"validation_log_likelihood": round(self.result.validation, 4)}
         if len(self.parts.test):
-            test = log_likelihoods(self.result.kernel, list(self.parts.test))
+            kernel = self.result.kernel
+            test = log_likelihoods(kernel, list(self.parts.test)) - kernel.log_not_empty
             metrics["test_log_likelihood"] = round(float(test.mean()), 4)
         return metrics
 
