@@ -157,11 +157,6 @@ class Kernel:
         return self._gram(1) if self.diagonal.any() else self.gram
 
     @cached_property
-    def open_gram_squared(self) -> Matrix:
-        """Fᵀ Diag(1/(1+d)²) F, the matrix of the expected size."""
-        return self._gram(2) if self.diagonal.any() else self.gram
-
-    @cached_property
     def log_normaliser(self) -> float:
         """log det(L + I) = Σ log(1+d_i) + log det(I_R + X Fᵀ Diag(1/(1+d)) F)."""
         value, _ = add_identity(self.core, self.open_gram, self.core_norm, float(np.trace(self.open_gram)))

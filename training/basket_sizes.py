@@ -15,7 +15,7 @@ from ndpp.basket_sizes import BasketSizes, features
 from training.baskets import Baskets
 
 _SHRINKAGE = 5.0  # an item's mean log size counts as if it had this many baskets of the usual size more
-_ROWS = 100_000  # prefixes to fit on: small data gives several of each basket
+_ROWS = 100_000  # carts to fit on: fewer baskets give several carts each
 _DRAWS = 8  # but at most this many
 _RIDGE = 1.0  # the penalty on each coefficient, beside the sum of log-likelihoods over the baskets
 _RIDGE_CONSTANT = 1e-3  # the same for the constant
@@ -60,16 +60,17 @@ def learn_basket_sizes(baskets: Baskets, seed: int = 0) -> BasketSizes:
     While fitting, the basket that a cart comes from has no part in the means of its items: a new cart's
     basket has none either.
     """
-    log_sizes = np.repeat(np.log(baskets.sizes), baskets.sizes)  # (total,)
+    rng = np.random.default_rng(seed)
+    log_sizes = _log_sizes(baskets)
     counts = baskets.counts
     totals = np.bincount(baskets.items, log_sizes, minlength=len(counts))
     usual = float(log_sizes.mean())
-    others = counts[baskets.items] - 1
-    left_out = (totals[baskets.items] - log_sizes + _SHRINKAGE * usual) / (others + _SHRINKAGE)
 
-    rng = np.random.default_rng(seed)
-    draws = int(np.clip(_ROWS // len(baskets), 1, _DRAWS))
-    carts = [random_prefixes(baskets, rng) for _ in range(draws)]
+    asked = baskets if len(baskets) <= _ROWS else baskets.select(rng.permutation(len(baskets))[:_ROWS])
+    others = counts[asked.items] - 1
+    left_out = (totals[asked.items] - _log_sizes(asked) + _SHRINKAGE * usual) / (others + _SHRINKAGE)
+    draws = int(np.clip(_ROWS // len(asked), 1, _DRAWS))
+    carts = [random_prefixes(asked, rng) for _ in range(draws)]
     excess = [np.add.reduceat(left_out[c.places], c.offsets[:-1]) / c.sizes - usual for c in carts]
     x = torch.from_numpy(features(np.concatenate([c.sizes for c in carts]), np.concatenate(excess)))
     further = torch.from_numpy(np.concatenate([c.further for c in carts])).double()
@@ -91,6 +92,11 @@ def learn_basket_sizes(baskets: Baskets, seed: int = 0) -> BasketSizes:
         dispersion=float(np.exp(grown[-1])),
         counts=np.bincount(baskets.sizes),
     )
+
+
+def _log_sizes(baskets: Baskets) -> Vector:
+    """The log size of the basket that each entry of `items` belongs to."""
+    return np.repeat(np.log(baskets.sizes), baskets.sizes)
 
 
 def truncated_log_mass(count: Tensor, mean: Tensor, dispersion: Tensor) -> Tensor:

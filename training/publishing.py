@@ -9,6 +9,8 @@ from typing import Any
 from pydantic import JsonValue
 
 from model_store import Draft, Items, Knobs, ModelStore
+from training.basket_sizes import learn_basket_sizes
+from training.baskets import merge
 from training.evaluation.assess import Assessment, Questions, assess, questions_from
 from training.evaluation.report import CurvePoint, ReportData, write_report
 from training.evaluation.sets import log_likelihoods
@@ -90,6 +92,7 @@ def publish(store: ModelStore, publication: Publication, *, report: bool = True)
         data_fingerprint=publication.data_fingerprint,
         seed=result.options.seed,
         files=files,
+        basket_sizes=learn_basket_sizes(merge(parts.train, parts.validation), result.options.seed),
     )
     return store.publish(draft)
 

@@ -37,6 +37,7 @@ class SizeAccuracy:
 
 def size_accuracy(model: BasketSizes, held_out: Baskets, seed: int = 0) -> SizeAccuracy | None:
     """Ask the model about held-out baskets in its own rows; None if there are none."""
+    held_out = held_out.select(np.flatnonzero(held_out.sizes))
     if not len(held_out):
         return None
     carts = random_prefixes(held_out, np.random.default_rng(seed))
