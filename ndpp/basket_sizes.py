@@ -58,8 +58,8 @@ class BasketSizes:
         excess = float((self.item_log_sizes[index] - self.usual_log_size).sum()) / size
         seen = min(size, len(self.counts) - 1)  # a cart larger than any basket counts as the largest
         x = features(np.array([seen]), np.array([excess]))[0]
-        complete = float(1 / (1 + np.exp(-(x @ self.complete))))
-        mean = float(np.exp(min(x @ self.further, np.log(len(self.counts)))))
+        complete = float(1 + np.tanh(x @ self.complete / 2)) / 2  # the logistic function, without overflow
+        mean = float(np.exp(np.clip(x @ self.further, -20, np.log(len(self.counts)))))
         spread = np.log1p(mean / self.dispersion)
         truncated = float(-np.expm1(-self.dispersion * spread))  # P(at least one further item)
         # By Markov's inequality for the square, less than 1 % of the probability lies beyond the last number.
