@@ -9,9 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
-from ndpp.kernel import Matrix, Vector
+from ndpp.kernel import Matrix
 
 SMALLEST = np.array([2, 3, 5, 9, 17, 33])  # the first basket size of each class
 
@@ -50,10 +50,3 @@ class CoherenceScale:
 def size_class(size: int) -> int:
     """The class of a basket of two items or more: 2, 3–4, 5–8, 9–16, 17–32, 33 and more."""
     return int(np.searchsorted(SMALLEST, size, "right")) - 1
-
-
-def mean_log_lift(lifts: ArrayLike) -> float:
-    """The mean over pairs, from the symmetric matrix of the lifts of at least two items."""
-    matrix = np.asarray(lifts, dtype=np.float64)
-    pairs: Vector = matrix[np.triu_indices(len(matrix), 1)]
-    return float(np.log(pairs).mean())

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from ndpp.coherence import CoherenceScale, mean_log_lift, size_class
+from ndpp.coherence import CoherenceScale, size_class
 
 POINTS = np.array([-1.0, 0.0, 0.0, 0.0, 2.0])
 SCALE = CoherenceScale(
@@ -16,11 +16,6 @@ SCALE = CoherenceScale(
 def test_size_classes_double() -> None:
     sizes = [2, 3, 4, 5, 8, 9, 16, 17, 32, 33, 500]
     assert [size_class(size) for size in sizes] == [0, 1, 1, 2, 2, 3, 3, 4, 4, 5, 5]
-
-
-def test_mean_log_lift_counts_every_pair_once() -> None:
-    lifts = np.array([[1.0, 2.0, 4.0], [2.0, 1.0, 0.5], [4.0, 0.5, 1.0]])
-    assert mean_log_lift(lifts) == pytest.approx(np.log([2.0, 4.0, 0.5]).mean())
 
 
 @pytest.mark.parametrize(

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from ndpp.coherence import mean_log_lift
-from ndpp.kernel import Matrix
-from training.baskets import Baskets, ItemRows
+from ndpp.kernel import Indices, Vector
+from training.baskets import Baskets
 from training.coherence import learn_coherence
 
 GROUPS, GROUP, POPULAR = 12, 6, 10
@@ -35,9 +34,9 @@ class CountedLifts:
             seen[number, rows] = 1
         self.together, self.count, self.baskets = seen.T @ seen, seen.sum(axis=0), len(baskets)
 
-    def __call__(self, rows: ItemRows) -> Matrix:
-        by_chance = np.outer(self.count[rows], self.count[rows]) / self.baskets
-        lifts: Matrix = (self.together[np.ix_(rows, rows)] + 5) / (by_chance + 5)
+    def __call__(self, first: Indices, second: Indices) -> Vector:
+        by_chance = self.count[first] * self.count[second] / self.baskets
+        lifts: Vector = (self.together[first, second] + 5) / (by_chance + 5)
         return lifts
 
 
@@ -46,7 +45,10 @@ SCALE = learn_coherence(LIFTS, made_up(1000, seed=1))
 
 
 def percentile(rows: list[int]) -> float:
-    value = SCALE.percentile(mean_log_lift(LIFTS(np.array(rows, dtype=np.int32))), len(rows))
+    index = np.array(rows)
+    first, second = np.triu_indices(len(rows), 1)
+    mean = float(np.log(LIFTS(index[first], index[second])).mean())
+    value = SCALE.percentile(mean, len(rows))
     assert value is not None
     return value
 
