@@ -46,9 +46,9 @@ export class InsightsPanel {
     return h("div", { class: "gauge" },
       ring(complete, percent(complete), "complete"),
       h("div", { class: "stack small" },
-        h("p", {}, h("b", { class: "number" }, percent(complete)), " of carts like this are finished as they are."),
-        h("p", {}, "Most of them end with ", h("b", { class: "number" }, end), " of items: ",
-          h("b", { class: "number" }, figure(Number(further.toFixed(1)))), " more on average.")));
+        h("p", {}, "Most carts like this end with ", h("b", { class: "number" }, end), "."),
+        h("p", {}, h("b", { class: "number" }, figure(Number(further.toFixed(1)))), " more are to be expected on average."),
+        h("p", {}, h("b", { class: "number" }, percent(complete)), " are finished as they are.")));
   }
 
   /** @param {any} answer */
