@@ -56,9 +56,10 @@ class KnownCart:
         """Whether there is something in the cart, but nothing that the model knows."""
         return bool(self.unknown) and not self.rows
 
-    def considered(self, catalogue: Catalogue, state: Conditional) -> ConsideredCart:
-        """What an answer tells about the cart."""
-        ignored = set() if len(state.used) == len(state.cart) else set(state.ignored.tolist())
+    def considered(self, catalogue: Catalogue, state: Conditional | None = None) -> ConsideredCart:
+        """What an answer tells about the cart; without `state`, every row was considered."""
+        some_ignored = state is not None and len(state.used) < len(state.cart)
+        ignored = set(state.ignored.tolist()) if state is not None and some_ignored else set()
         return ConsideredCart(
             cart_id=self.cart_id,
             items=[catalogue.item_id(row) for row in self.rows if row not in ignored],

@@ -34,6 +34,8 @@ from model_store.errors import (
 from model_store.items import Items
 from model_store.manifest import FILE_NAME, MANIFEST, FileEntry, Kind, Knobs, Manifest, Sizes
 from ndpp.basket_index import BasketIndex
+from ndpp.basket_sizes import BasketSizes
+from ndpp.coherence import CoherenceScale
 from ndpp.kernel import Kernel
 from ndpp.mixture import Mixture
 from ndpp.next_item import NextItem
@@ -41,7 +43,11 @@ from ndpp.relevance import Relevance
 
 KERNEL, ITEMS, RELEVANCE = "kernel.safetensors", "items.json", "relevance.npz"
 # Parts that a version may lack (release 0.1 wrote none of them): attribute → class. Each is its own file.
-PARTS: dict[str, type[BasketIndex]] = {"baskets": BasketIndex}
+PARTS: dict[str, type[BasketIndex | BasketSizes | CoherenceScale]] = {
+    "baskets": BasketIndex,
+    "basket_sizes": BasketSizes,
+    "coherence": CoherenceScale,
+}
 _RESERVED = (KERNEL, ITEMS, RELEVANCE, MANIFEST, *(f"{name}.safetensors" for name in PARTS))
 
 
@@ -62,6 +68,8 @@ class Draft:
     mixture: Mixture | None = None  # how P(next item | cart) is made of its evidence
     calibration: dict[str, JsonValue] | None = None  # claimed against true, on baskets not learned from
     baskets: BasketIndex | None = None
+    basket_sizes: BasketSizes | None = None
+    coherence: CoherenceScale | None = None
 
     def __post_init__(self) -> None:
         try:
@@ -89,6 +97,8 @@ class StoredModel:
     manifest: Manifest
     folder: Path
     baskets: BasketIndex | None = None
+    basket_sizes: BasketSizes | None = None
+    coherence: CoherenceScale | None = None
 
     @property
     def next_item(self) -> NextItem:

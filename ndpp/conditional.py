@@ -1,4 +1,4 @@
-"""Conditioning on a cart: gains, next-item probabilities and what the rest of the basket looks like."""
+"""Conditioning on a cart: gains and next-item probabilities."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from ndpp.evidence import decoupled, invert
 from ndpp.gains import GainForm
-from ndpp.kernel import BLOCK, Indices, Kernel, Matrix, Vector, add_identity
+from ndpp.kernel import BLOCK, Indices, Kernel, Matrix, Vector
 from ndpp.scan import BoolVector, is_among
 from ndpp.tilt import NO_TILT, Tilt
 
@@ -23,10 +23,8 @@ _CANCELLED = 1e-9  # a closed form that lost this many digits to cancellation is
 class Conditional:
     """The kernel given that the basket contains `cart`; immutable. Make one with `condition`.
 
-    `gains`, `probabilities`, `total`, `add` and `contributions` follow the decoupling ω. `log_probability`,
-    `completeness`, `expected_further` and `inclusion` are statements about the basket's own distribution,
-    so they always condition exactly (ω = 0). Rows in `ignored` add no information to the rest of the cart
-    (they repeat it) and are left out of the arithmetic.
+    Rows in `ignored` add no information to the rest of the cart (they repeat it) and are left out of the
+    arithmetic.
     """
 
     kernel: Kernel
@@ -98,7 +96,8 @@ class Conditional:
 
     def _closed_total(self) -> tuple[float, float]:
         """Σ_{j∉Y} d_j + ⟨W, FᵀF − F_YᵀF_Y⟩, and the size of the numbers it is a difference of."""
-        gram = self._outside(self.kernel.gram, 0)
+        factors = self.kernel.factors[self.cart].astype(np.float64)
+        gram = self.kernel.gram - factors.T @ factors
         diagonal = float(self.kernel.diagonal.sum() - self.kernel.diagonal[self.cart].sum())
         before = float(np.sum(self.kernel.core * gram))
         used_up = np.einsum("nr,rn->n", self.right @ gram, self.left)
@@ -150,61 +149,6 @@ class Conditional:
             images = self.kernel.factors[rows].astype(np.float64) @ both
             loss[rows] = images[:, 0] * images[:, 1] / pivot
         return loss
-
-    @cached_property
-    def _exact(self) -> Conditional:
-        return self if self.decoupling == 0 else condition(self.kernel, self.cart)
-
-    @cached_property
-    def log_probability(self) -> float:
-        """log P(basket = cart) = log det(L_Y) − log det(L + I), with the ignored rows left out."""
-        exact = self._exact
-        value = np.linalg.slogdet(self.kernel.submatrix(exact.used))[1] if len(exact.used) else 0.0
-        return float(value) - self.kernel.log_normaliser
-
-    @cached_property
-    def _core(self) -> Matrix:
-        """W of the exact conditional kernel Diag(d) + F W Fᵀ."""
-        return self.kernel.core - self._exact.left @ self._exact.right
-
-    def _outside(self, gram: Matrix, power: int) -> Matrix:
-        """A Gram matrix over the items outside the cart; `power` of 1/(1+d) is its weight."""
-        factors = self.kernel.factors[self.cart].astype(np.float64)
-        return gram - factors.T @ (factors * (1 + self.kernel.diagonal[self.cart, None]) ** -float(power))
-
-    @cached_property
-    def completeness(self) -> float:
-        """P(the cart is the whole basket | the basket contains it) = 1 / det(I + L^Y)."""
-        diagonal = np.log1p(self.kernel.diagonal).sum() - np.log1p(self.kernel.diagonal[self.cart]).sum()
-        return float(np.exp(-max(float(diagonal), 0.0) - self._with_identity[0]))
-
-    @cached_property
-    def _with_identity(self) -> tuple[float, Matrix]:
-        """log det(I + W G), and (I + W G)⁻¹ W, the core of the marginal kernel of the remaining items."""
-        whole = self.kernel.open_gram
-        gram = self._outside(whole, 1)
-        return add_identity(self._core, gram, self.kernel.core_norm, float(np.trace(whole)))
-
-    def inclusion(self, rows: ArrayLike | None = None) -> Vector:
-        """π_i = P(i is in the basket in the end | the basket contains the cart); 1 for rows in the cart."""
-        index = np.arange(self.kernel.size) if rows is None else check_rows(rows, self.kernel.size, "row")
-        inclusion, core = np.empty(len(index)), self._with_identity[1]
-        for start in range(0, len(index), BLOCK):
-            part = index[start : start + BLOCK]
-            factors = self.kernel.factors[part].astype(np.float64)
-            open_share = 1 / (1 + self.kernel.diagonal[part])
-            spectral = np.einsum("ir,ir->i", factors @ core, factors)
-            inclusion[start : start + BLOCK] = 1 - open_share + spectral * open_share**2
-        inclusion[self._in_cart(index)] = 1.0
-        return np.clip(inclusion, 0.0, 1.0)
-
-    @cached_property
-    def expected_further(self) -> float:
-        """The expected number of further items, Σ_{j∉Y} π_j, in closed form."""
-        share = self.kernel.diagonal / (1 + self.kernel.diagonal)
-        gram = self._outside(self.kernel.open_gram_squared, 2)
-        spectral = float(np.sum(self._with_identity[1] * gram))
-        return max(float(share.sum() - share[self.cart].sum()) + spectral, 0.0)
 
     def contributions(self, row: int) -> Vector:
         """For each cart item y: gain(row | cart) − gain(row | cart without y), before clamping.

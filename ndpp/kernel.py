@@ -157,15 +157,15 @@ class Kernel:
         return self._gram(1) if self.diagonal.any() else self.gram
 
     @cached_property
-    def open_gram_squared(self) -> Matrix:
-        """Fᵀ Diag(1/(1+d)²) F, the matrix of the expected size."""
-        return self._gram(2) if self.diagonal.any() else self.gram
-
-    @cached_property
     def log_normaliser(self) -> float:
         """log det(L + I) = Σ log(1+d_i) + log det(I_R + X Fᵀ Diag(1/(1+d)) F)."""
         value, _ = add_identity(self.core, self.open_gram, self.core_norm, float(np.trace(self.open_gram)))
         return float(np.log1p(self.diagonal).sum()) + value
+
+    @property
+    def log_not_empty(self) -> float:
+        """log P(a set is not empty) = log(1 − 1 / det(L + I))."""
+        return float(np.log(-np.expm1(-self.log_normaliser)))
 
     def _gram(self, power: int) -> Matrix:
         total = np.zeros((self.rank, self.rank))

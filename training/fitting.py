@@ -62,16 +62,20 @@ def fit(
     should_stop: Callable[[], bool] = lambda: False,
     checkpoint: Checkpoint | None = None,
     previous: Previous | None = None,
+    may_be_empty: bool = False,
 ) -> FitResult:
     """Learn a kernel from `train`; keep the one with the best log-likelihood of `validation`.
 
     `should_stop` is asked before every step; a stopped fit still returns the best so far. With a checkpoint
     the state is saved now and then, when stopped and at the end, and a saved state is continued, to the same
     kernel as if there had been no interruption. `previous` is where --init previous starts.
+
+    The likelihood is that of a basket that is not empty; `may_be_empty` is for the paper's, which counts the
+    empty basket among the possible ones.
     """
     torch.set_num_threads(options.threads)
     options = resolve_options(options, train, previous)
-    state = FitState(train, validation, options, previous)
+    state = FitState(train, validation, options, previous, may_be_empty=may_be_empty)
     if checkpoint is not None:
         state.restore(checkpoint)
     started, first_step = time.monotonic(), state.step

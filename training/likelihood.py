@@ -7,6 +7,7 @@ and against the dense M×M determinant.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -57,9 +58,11 @@ class Gradients:
     diagonal: Tensor  # (M,)
 
 
-def log_likelihood(F: Tensor, core: Core, d: Tensor, groups: list[SizeGroup]) -> float:
-    """The weighted mean over baskets of log det(L_Y + εI) − log det(I + L)."""
-    return mean_log_det(F, core, d, groups) - log_normaliser(F, core, d)
+def log_likelihood(
+    F: Tensor, core: Core, d: Tensor, groups: list[SizeGroup], *, may_be_empty: bool = False
+) -> float:
+    """The weighted mean over baskets of log det(L_Y + εI) minus the log-normaliser."""
+    return mean_log_det(F, core, d, groups) - log_normaliser(F, core, d, may_be_empty=may_be_empty)
 
 
 def mean_log_det(
@@ -100,10 +103,13 @@ def _basket_log_dets(A: Tensor, core: Core, d: Tensor) -> tuple[Tensor, Tensor, 
     return L, AX, log_det
 
 
-def log_normaliser(F: Tensor, core: Core, d: Tensor, gradients: Gradients | None = None) -> float:
-    """log det(I + L) = Σ log(1 + dᵢ) + log det(I + X Fᵀ Diag(1/(1+d)) F); its gradient is *subtracted*.
+def log_normaliser(
+    F: Tensor, core: Core, d: Tensor, gradients: Gradients | None = None, *, may_be_empty: bool = False
+) -> float:
+    """log(det(I + L) − 1), because no basket is empty; log det(I + L), as in the paper, if one may be.
 
-    Subtracted, because the normaliser enters the log-likelihood with a minus sign.
+    det(I + L) = Π(1 + dᵢ) · det(I + X Fᵀ Diag(1/(1+d)) F). The gradient is *subtracted*, because the
+    normaliser enters the log-likelihood with a minus sign.
     """
     w = 1 / (1 + d)  # (M,)
     gram = torch.zeros(F.shape[1], F.shape[1], dtype=torch.float64)
@@ -112,23 +118,27 @@ def log_normaliser(F: Tensor, core: Core, d: Tensor, gradients: Gradients | None
     X = core.matrix().double()
     inner = torch.eye(len(X), dtype=torch.float64) + X @ gram  # (R, R)
     sign, log_det = torch.linalg.slogdet(inner)
-    if float(sign) <= 0:
+    whole = float(log_det) + float(torch.log1p(d.double()).sum())  # log det(I + L)
+    if float(sign) <= 0 or whole <= 0:
         raise DivergedError("the normaliser")
+    share = 1.0 if may_be_empty else -math.expm1(-whole)  # of the baskets that count: 1 − 1/det(I + L)
     if gradients is not None:
         inverse = torch.linalg.inv(inner)
         H = inverse @ X  # ∂/∂(gram)ᵀ
-        _subtract_normaliser_gradient(gradients, F, w, H)
-        gradients.core -= core.matrix_gradient((gram @ inverse).mT.to(F.dtype))
-    return float(log_det) + float(torch.log1p(d.double()).sum())
+        _subtract_normaliser_gradient(gradients, F, w, H, 1 / share)
+        gradients.core -= core.matrix_gradient((gram @ inverse).mT.to(F.dtype)) / share
+    return whole + math.log(share)
 
 
-def _subtract_normaliser_gradient(gradients: Gradients, F: Tensor, w: Tensor, H: Tensor) -> None:
+def _subtract_normaliser_gradient(
+    gradients: Gradients, F: Tensor, w: Tensor, H: Tensor, scale: float
+) -> None:
     symmetric = (H + H.mT).to(F.dtype)
     for block in _row_blocks(len(F)):
         pulled = F[block] @ symmetric  # (b, R)
         quadratic = (F[block] * pulled).sum(dim=1) / 2  # fᵢ H fᵢᵀ
-        gradients.factors[block] -= w[block, None] * pulled
-        gradients.diagonal[block] -= w[block] - w[block] ** 2 * quadratic
+        gradients.factors[block] -= scale * w[block, None] * pulled
+        gradients.diagonal[block] -= scale * (w[block] - w[block] ** 2 * quadratic)
 
 
 def subtract_regulariser(F: Tensor, strength: Tensor, counts: Tensor, gradients: Gradients) -> float:

@@ -11,6 +11,8 @@ from pydantic import JsonValue
 from model_store import Draft, Items, ModelStore
 from ndpp import Mixture
 from ndpp.mixture import at
+from training.basket_sizes import learn_basket_sizes
+from training.baskets import merge
 from training.evaluation.assess import Assessment, Questions, assess, questions_from
 from training.evaluation.report import CurvePoint, ReportData, write_report
 from training.evaluation.sets import log_likelihoods
@@ -40,10 +42,11 @@ class Publication:
         return self.learned.result
 
     def metrics(self) -> dict[str, float]:
-        """The log-likelihoods, and the test one if baskets were held out."""
+        """log P(basket | not empty) of the validation baskets, and of the test ones if there are any."""
         metrics = {"validation_log_likelihood": round(self.result.validation, 4)}
         if len(self.parts.test):
-            test = log_likelihoods(self.result.kernel, list(self.parts.test))
+            kernel = self.result.kernel
+            test = log_likelihoods(kernel, list(self.parts.test)) - kernel.log_not_empty
             metrics["test_log_likelihood"] = round(float(test.mean()), 4)
         return metrics
 
@@ -96,6 +99,7 @@ def publish(store: ModelStore, publication: Publication, *, report: bool = True)
         data_fingerprint=publication.data_fingerprint,
         seed=result.options.seed,
         files=files,
+        basket_sizes=learn_basket_sizes(merge(parts.train, parts.validation), result.options.seed),
     )
     return store.publish(draft)
 

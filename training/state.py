@@ -36,10 +36,17 @@ class FitState:
     """Everything that changes from step to step."""
 
     def __init__(
-        self, train: Baskets, validation: Baskets, options: FitOptions, previous: Previous | None = None
+        self,
+        train: Baskets,
+        validation: Baskets,
+        options: FitOptions,
+        previous: Previous | None = None,
+        *,
+        may_be_empty: bool = False,
     ) -> None:
         self.train = train
         self.options = options
+        self.may_be_empty = may_be_empty
         self.model = initialise(train, options)
         if previous is not None:
             start_from(self.model, train.catalogue, previous)
@@ -100,7 +107,7 @@ class FitState:
             model.F.grad.zero_(), torch.zeros_like(model.core.parameters), torch.zeros_like(d)
         )
         mean_log_det(model.F, model.core, d, groups, gradients)
-        log_normaliser(model.F, model.core, d, gradients)
+        log_normaliser(model.F, model.core, d, gradients, may_be_empty=self.may_be_empty)
         strength = torch.full((model.F.shape[1],), self.options.beta)
         strength[: model.rank] = self.options.alpha
         subtract_regulariser(model.F, strength, self.counts, gradients)
@@ -116,7 +123,13 @@ class FitState:
 
     def evaluate(self) -> None:
         """Note the validation log-likelihood; keep a copy of the parameters if it is the best so far."""
-        value = log_likelihood(self.model.F, self.model.core, self.model.diagonal(), self.validation_groups)
+        value = log_likelihood(
+            self.model.F,
+            self.model.core,
+            self.model.diagonal(),
+            self.validation_groups,
+            may_be_empty=self.may_be_empty,
+        )
         self.curve.append((self.step, value))
         if value > self.best:
             self.best, self.best_step = value, self.step

@@ -1,85 +1,66 @@
-"""What the model says about a cart as it is: how complete, how coherent, who attracts or replaces whom."""
+"""What can be said about a cart: how large it will get, how coherent it is, how its items relate."""
 
 from __future__ import annotations
 
-from threading import Lock
-from weakref import WeakKeyDictionary
+from collections.abc import Sequence
+from math import exp, fsum, log
 
-import numpy as np
-
-from app.baskets import KnownCart, known_cart
+from app.baskets import Basket, KnownCart, known_cart
 from app.carts.service import Carts
 from app.compute import Compute
 from app.items.catalogue import Catalogue
 from app.items.service import Catalogues
-from app.models.loaded import LoadedModel
-from app.recommend.schemas import Coherence, InsightsAnswer
-from app.relations import pairs_among
-from ndpp import condition
-from ndpp.kernel import Kernel, Vector
+from app.recommend.schemas import BasketSize, Coherence, InsightsAnswer
+from app.relations import RelatedPair, pairs_among
 
-_REFERENCE_CARTS = 200
 _PAIRS = 3
 _NOTABLE = 0.01  # a lift closer to 1 than this is no relation worth telling
 
 
 class Insights:
-    """Looks into carts. Reference carts are drawn once for each model and size, and kept."""
+    """Looks into carts."""
 
     def __init__(self, carts: Carts, catalogues: Catalogues, compute: Compute, window: int) -> None:
         self._carts = carts
         self._catalogues = catalogues
         self._compute = compute
         self._window = window
-        self._references: WeakKeyDictionary[LoadedModel, dict[int, Vector]] = WeakKeyDictionary()
-        self._filling = Lock()
 
-    async def of_cart(self, cart_id: str) -> InsightsAnswer:
-        """Insights into a stored cart."""
+    async def of(self, basket: Basket) -> InsightsAnswer:
+        """Insights into a stored cart, a list of items, or an empty cart."""
         catalogue = self._catalogues.current()
-        item_ids = (await self._carts.get(cart_id)).item_ids
-        cart = known_cart(catalogue, cart_id, item_ids, self._window)
-        # A new size draws its reference carts first, whatever the catalogue's size.
-        operations = _REFERENCE_CARTS * catalogue.model.operations(len(cart.rows))
-        return await self._compute.run(operations, lambda: self._look(catalogue, cart))
-
-    def _look(self, catalogue: Catalogue, cart: KnownCart) -> InsightsAnswer:
-        state = condition(catalogue.model.kernel, cart.rows)
-        pairs = pairs_among(catalogue, state.used.tolist())
-        return InsightsAnswer(
-            model_version=catalogue.model.version,
-            cart=cart.considered(catalogue, state),
-            probability_complete=min(state.completeness, 1.0),
-            expected_further_items=state.expected_further,
-            coherence=self._coherence(catalogue.model, state.log_probability, len(state.used)),
-            complements=[pair for pair in pairs if pair.lift > 1 + _NOTABLE][:_PAIRS],
-            substitutes=[pair for pair in reversed(pairs) if pair.lift < 1 - _NOTABLE][:_PAIRS],
-        )
-
-    def _coherence(self, model: LoadedModel, log_likelihood: float, size: int) -> Coherence | None:
-        if size == 0:
-            return None
-        with self._filling:
-            references = self._references.setdefault(model, {})
-            if size not in references:
-                references[size] = _reference_likelihoods(model.kernel, size)
-            reference = references[size]
-        return Coherence(
-            log_likelihood=log_likelihood,
-            percentile=100 * float(np.mean(reference < log_likelihood)),
-            reference_mean=float(reference.mean()),
-            reference_size=len(reference),
-        )
+        item_ids = basket.items
+        if basket.cart_id is not None:
+            item_ids = (await self._carts.get(basket.cart_id)).item_ids
+        cart = known_cart(catalogue, basket.cart_id, item_ids, self._window)
+        operations = float(catalogue.model.kernel.rank) * len(cart.rows) ** 2
+        return await self._compute.run(operations, lambda: _look(catalogue, cart))
 
 
-def _reference_likelihoods(kernel: Kernel, size: int) -> Vector:
-    """Log-likelihoods of carts of `size` different items, drawn independently by their weight L_ii."""
-    rng = np.random.default_rng(size)
-    shares = np.cumsum(kernel.weights)
-    values = []
-    for _ in range(_REFERENCE_CARTS):
-        draws = np.searchsorted(shares, shares[-1] * rng.random(20 * size))
-        # Repeated draws are dropped; should so many be equal that too few are left, popular items follow.
-        rows = list(dict.fromkeys([*draws.tolist(), *range(size)]))[:size]
-        values.append(condition(kernel, rows).log_probability)
-    return np.array(values)
+def _look(catalogue: Catalogue, cart: KnownCart) -> InsightsAnswer:
+    pairs = pairs_among(catalogue, cart.rows)
+    sizes = catalogue.model.stored.basket_sizes
+    forecast = None if sizes is None else sizes.forecast([*cart.earlier, *cart.rows], len(cart.unknown))
+    return InsightsAnswer(
+        model_version=catalogue.model.version,
+        cart=cart.considered(catalogue),
+        probability_complete=None if forecast is None else forecast.complete,
+        expected_further_items=None if forecast is None else forecast.further,
+        basket_size=None
+        if forecast is None
+        else BasketSize(
+            low=forecast.size.low, high=forecast.size.high, probability=forecast.size.probability
+        ),
+        coherence=_coherence(catalogue, len(cart.rows), pairs),
+        complements=[pair for pair in pairs if pair.lift > 1 + _NOTABLE][:_PAIRS],
+        substitutes=[pair for pair in reversed(pairs) if pair.lift < 1 - _NOTABLE][:_PAIRS],
+    )
+
+
+def _coherence(catalogue: Catalogue, size: int, pairs: Sequence[RelatedPair]) -> Coherence | None:
+    scale = catalogue.model.stored.coherence
+    if scale is None or not pairs:
+        return None
+    mean = fsum(log(pair.lift) for pair in pairs) / len(pairs)
+    percentile = scale.percentile(mean, size)
+    return None if percentile is None else Coherence(percentile=percentile, mean_lift=exp(mean))

@@ -7,6 +7,7 @@ from typing import Any
 from fastapi import APIRouter, Request, Response
 from pydantic import TypeAdapter
 
+from app.baskets import Basket
 from app.dependencies import CartIdPath, ServicesDep, catalogue_headers, services_of
 from app.direct import DirectRoute
 from app.errors import CartNotFound, ModelMissing, Overloaded, RedisAway, UnsupportedMediaType
@@ -17,6 +18,7 @@ from app.recommend.schemas import (
     BatchAnswer,
     BatchRequest,
     InsightsAnswer,
+    InsightsQuery,
     Recommendations,
     RecommendQuery,
     RecommendRequest,
@@ -25,7 +27,9 @@ from app.recommend.schemas import (
 router = APIRouter(tags=["recommendations"], responses=COMMON)
 
 _read_query = query_of(RecommendQuery)
+_read_insights_query = query_of(InsightsQuery)
 _ONE, _MANY = TypeAdapter(Recommendations), TypeAdapter(BatchAnswer)
+_INSIGHTS = TypeAdapter(InsightsAnswer)
 _PROBLEMS = declare(CartNotFound, ModelMissing, Overloaded, RedisAway)
 _JSON_PROBLEMS = {**_PROBLEMS, **declare(UnsupportedMediaType)}
 
@@ -79,7 +83,29 @@ async def recommend_batch(services: ServicesDep, request: BatchRequest) -> Respo
     return _json(_MANY, await services.recommender.recommend_batch(request))
 
 
+async def insights(request: Request) -> Response:
+    """How large and how coherent a cart (`cart_id`) or a list (`items`) is, and how its items relate.
+
+    Without either it is about an empty cart. Without `cart_id` the answer has an ETag.
+    """
+    query = _read_insights_query(request)
+    headers = catalogue_headers(request) if query.cart_id is None else None
+    return _json(_INSIGHTS, await services_of(request).insights.of(query), headers)
+
+
+router.add_api_route(
+    "/insights",
+    insights,
+    methods=["GET"],
+    summary="Look into a list of items",
+    response_model=InsightsAnswer,
+    responses={**REVALIDATED, **_PROBLEMS},
+    openapi_extra=documented(InsightsQuery),
+    route_class_override=DirectRoute,
+)
+
+
 @router.get("/carts/{cart_id}/insights", summary="Look into a cart", responses=_PROBLEMS)
 async def cart_insights(services: ServicesDep, cart_id: CartIdPath) -> InsightsAnswer:
-    """How complete and how coherent a cart is, and which of its items attract or replace each other."""
-    return await services.insights.of_cart(cart_id)
+    """The same as `GET /insights` for a stored cart."""
+    return await services.insights.of(Basket(cart_id=cart_id))

@@ -155,30 +155,63 @@ class BatchAnswer:
     took_ms: float
 
 
-class Coherence(BaseModel):
-    """How well the items of the cart go together."""
+class InsightsQuery(Basket):
+    """The cart as query parameters."""
 
-    log_likelihood: float = Field(description="log P(basket = these items).", examples=[-14.2])
+    items: QueryIds = Field(
+        default_factory=list, max_length=500, description=f"Instead of `cart_id`: {QUERY_IDS}"
+    )
+
+
+class BasketSize(BaseModel):
+    """How many different items the basket will hold in the end, those of the cart included."""
+
+    low: int = Field(ge=0, examples=[8])
+    high: int = Field(ge=0, examples=[20])
+    probability: float = Field(
+        description="That the final number lies between `low` and `high`: 0.8 or a little more.",
+        ge=0,
+        le=1,
+        examples=[0.81],
+    )
+
+
+class Coherence(BaseModel):
+    """How well the items of the cart go together, whatever their popularity."""
+
     percentile: float = Field(
-        description="The share of reference carts that are less likely, in percent. They have as many items, "
-        "drawn independently by popularity.",
+        description="The share of real baskets of like size whose items go together less well, in percent.",
         ge=0,
         le=100,
-        examples=[97.5],
+        examples=[87.5],
     )
-    reference_mean: float = Field(description="Mean log-likelihood of the reference carts.", examples=[-21.8])
-    reference_size: int = Field(description="How many reference carts were drawn.", examples=[200])
+    mean_lift: float = Field(
+        description="The geometric mean of the lifts of all pairs: above 1 they are bought together more "
+        "often than by chance.",
+        gt=0,
+        examples=[1.9],
+    )
 
 
 class InsightsAnswer(BaseModel):
-    """What the model says about a cart."""
+    """What can be said about a cart. The numbers were fitted on real baskets built up in random order."""
 
     model_version: str
     cart: ConsideredCart
-    probability_complete: float = Field(
-        description="That nothing more is added, given what is in the cart.", ge=0, le=1, examples=[0.08]
+    probability_complete: float | None = Field(
+        description="That nothing more is added. Null if the version was trained by release 0.1, and so are "
+        "`expected_further_items` and `basket_size`.",
+        ge=0,
+        le=1,
+        examples=[0.08],
     )
-    expected_further_items: float = Field(ge=0, examples=[2.3])
-    coherence: Coherence | None = Field(description="Null when the model considers no item of the cart.")
+    expected_further_items: float | None = Field(
+        description="How many more different items are added on average.", ge=0, examples=[2.3]
+    )
+    basket_size: BasketSize | None
+    coherence: Coherence | None = Field(
+        description="Null for a cart with fewer than two known items, for sizes of which there were too few "
+        "baskets to compare with, and for versions trained by release 0.1."
+    )
     complements: list[RelatedPair] = Field(description="The pairs that attract each other most.")
     substitutes: list[RelatedPair] = Field(description="The pairs that replace each other most.")

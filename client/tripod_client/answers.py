@@ -92,10 +92,16 @@ class RelatedPair(TypedDict):
 class Coherence(TypedDict):
     """How well the items of a cart go together."""
 
-    log_likelihood: float
     percentile: float
-    reference_mean: float
-    reference_size: int
+    mean_lift: float
+
+
+class BasketSize(TypedDict):
+    """How many different items the basket will hold in the end."""
+
+    low: int
+    high: int
+    probability: float
 
 
 class InsightsAnswer(TypedDict):
@@ -103,8 +109,9 @@ class InsightsAnswer(TypedDict):
 
     model_version: str
     cart: ConsideredCart
-    probability_complete: float
-    expected_further_items: float
+    probability_complete: float | None
+    expected_further_items: float | None
+    basket_size: BasketSize | None
     coherence: Coherence | None
     complements: list[RelatedPair]
     substitutes: list[RelatedPair]

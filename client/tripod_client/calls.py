@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, Literal, TypeVar, Unpack
@@ -154,8 +155,15 @@ def _any_cart(cart: AnyCart) -> Mapping[str, Any]:
     raise TypeError(f'a cart is a list of item ids, {{"items": […]}} or {{"cart_id": …}}, not {cart!r}')
 
 
+def insights(cart_id: str | None = None, items: Sequence[str] = ()) -> Call[answers.InsightsAnswer]:
+    """How large and how coherent a cart, a list of items, or an empty cart is."""
+    query = {} if cart_id is None else {"cart_id": cart_id}
+    listed = {"items": json.dumps(_list("items", items))} if items else {}
+    return Call("GET", "/insights", {**query, **listed})
+
+
 def cart_insights(cart_id: str) -> Call[answers.InsightsAnswer]:
-    """How complete and how coherent a cart is."""
+    """The same for a stored cart."""
     return Call("GET", _path("carts", cart_id, "insights"))
 
 

@@ -51,6 +51,7 @@ class _Routes:
     recommend = _Route(calls.recommend)
     recommend_json = _Route(calls.recommend_json)
     recommend_batch = _Route(calls.recommend_batch)
+    insights = _Route(calls.insights)
     cart_insights = _Route(calls.cart_insights)
     find_bundles = _Route(calls.find_bundles)
     find_bundles_json = _Route(calls.find_bundles_json)

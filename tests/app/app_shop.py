@@ -8,6 +8,8 @@ import numpy as np
 
 from model_store import Draft, Items, Knobs, ModelStore
 from ndpp import Kernel, Relevance
+from ndpp.basket_sizes import FEATURES, BasketSizes
+from ndpp.coherence import CoherenceScale
 
 GROUPS = 15
 KINDS = ("camera", "tripod", "compact", "film")  # camera and tripod complement, camera and compact replace
@@ -45,6 +47,28 @@ def planted_relevance() -> Relevance:
     return Relevance(offsets, films, np.full(len(films), 0.2, dtype=np.float32), floor=0.01)
 
 
+def planted_sizes() -> BasketSizes:
+    """Half of all carts are complete, but fewer with cameras, which are in larger baskets."""
+    size = len(KINDS) * GROUPS
+    coefficients = np.zeros((2, FEATURES))
+    coefficients[:, -2] = -1, 1  # per unit of log size above the usual
+    return BasketSizes(
+        item_log_sizes=np.where(np.arange(size) % len(KINDS) == 0, 1.0, 0.8).astype(np.float32),
+        usual_log_size=0.8,
+        complete=coefficients[0],
+        further=coefficients[1],
+        dispersion=1.0,
+        counts=np.array([0, 50, 30, 15, 5]),
+    )
+
+
+def planted_coherence() -> CoherenceScale:
+    """Real pairs have lifts from 0.5 to 2; no basket of five or more was seen."""
+    quantiles = np.full((6, 21), np.nan)
+    quantiles[:2] = np.log(np.geomspace(0.5, 2, 21))
+    return CoherenceScale(quantiles, np.array([300, 200, 0, 0, 0, 0]))
+
+
 def draft(knobs: Knobs | None = None, strength: float = 1.0) -> Draft:
     ids = item_ids()
     items = Items(
@@ -65,6 +89,8 @@ def draft(knobs: Knobs | None = None, strength: float = 1.0) -> Draft:
         metrics={"hit@10": 0.5},
         data_fingerprint="planted",
         seed=5,
+        basket_sizes=planted_sizes(),
+        coherence=planted_coherence(),
     )
 
 

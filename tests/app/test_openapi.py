@@ -10,12 +10,13 @@ import os
 from collections.abc import Iterator
 from importlib.metadata import version
 from pathlib import Path
+from urllib.parse import urlencode
 
 import pytest
 import schemathesis
 from app_process import Service
 from app_shop import publish
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, assume, given, settings
 from schemathesis import GenerationMode
 from schemathesis.checks import not_a_server_error
 from schemathesis.specs.openapi.checks import (
@@ -31,6 +32,7 @@ from app.settings import Settings
 SNAPSHOT = Path(__file__).parent / "openapi.json"
 DOCUMENT = create_app(Settings(redis_url="redis://127.0.0.1:1")).openapi()
 KEY = "opens the admin routes, so that they are probed too"
+LONGEST_QUERY = 50_000  # what the HTTP server reads of a request before its body is limited to 64 KB
 OPERATIONS = [(path, method) for path, operations in DOCUMENT["paths"].items() for method in operations]
 
 
@@ -129,6 +131,7 @@ def test_no_request_finds_a_server_error_or_an_undeclared_answer(
     )
     @given(case=sensible | nonsense)
     def probe(case: schemathesis.Case) -> None:
+        assume(len(urlencode(case.query, doseq=True)) < LONGEST_QUERY)
         response = case.call(headers={"X-Admin-Key": KEY})
         case.validate_response(
             response,

@@ -293,32 +293,3 @@ def test_a_cart_that_is_not_there(shop: httpx.Client) -> None:
     answer = shop.get("/recommend", params={"cart_id": "absent"})
     assert answer.status_code == 404
     assert answer.json()["type"] == "urn:tripod:problem:cart-not-found"
-
-
-def test_insights_look_into_a_cart(service: Service) -> None:
-    shop = service.client
-    coherent = {"items": [{"item_id": name} for name in ("camera-0", "tripod-0", "odd")]}
-    shop.post("/carts/coherent/items", json=coherent)
-    shop.post("/carts/torn/items", json={"items": [{"item_id": n} for n in ("camera-0", "compact-0")]})
-    good, bad = (shop.get(f"/carts/{name}/insights").json() for name in ("coherent", "torn"))
-    assert good["cart"]["unknown_items"] == ["odd"]
-    assert (good["complements"][0]["first"], good["complements"][0]["second"]) == ("camera-0", "tripod-0")
-    assert good["complements"][0]["lift"] > 1.5
-    assert good["substitutes"] == []
-    assert bad["complements"] == []
-    assert bad["substitutes"][0]["lift"] < 0.9
-    assert good["coherence"]["percentile"] > bad["coherence"]["percentile"]
-    kernel = planted_kernel()
-    F = kernel.factors.astype(np.float64)
-    L = F @ kernel.core @ F.T + np.diag(kernel.diagonal)
-    likelihood = np.log(np.linalg.det(L[:2, :2])) - np.linalg.slogdet(L + np.eye(len(L)))[1]
-    assert good["coherence"]["log_likelihood"] == pytest.approx(likelihood, rel=1e-5)
-    rest = L[2:, 2:] - L[2:, :2] @ np.linalg.inv(L[:2, :2]) @ L[:2, 2:]
-    assert good["probability_complete"] == pytest.approx(
-        1 / np.linalg.det(np.eye(len(rest)) + rest), rel=1e-4
-    )
-    further = np.trace(rest @ np.linalg.inv(np.eye(len(rest)) + rest))
-    assert good["expected_further_items"] == pytest.approx(further, rel=1e-4)
-    shop.post("/carts/strange/items", json={"item_id": "odd"})
-    assert shop.get("/carts/strange/insights").json()["coherence"] is None
-    assert shop.get("/carts/absent/insights").status_code == 404

@@ -39,7 +39,11 @@ def test_a_cart_from_the_first_item_to_the_checkout(served: str) -> None:
         answer = tripod.recommend(cart, k=3, explain=True)
         assert answer["items"][0]["item_id"] == "tripod-0"
         assert answer["items"][0]["because"][0]["item_id"] == "camera-0"
-        assert tripod.cart_insights(cart)["cart"]["items"] == ["camera-0"]
+        stored, listed = tripod.cart_insights(cart), tripod.insights(items=["camera-0"])
+        assert stored == tripod.insights(cart)
+        assert stored == {**listed, "cart": {**listed["cart"], "cart_id": cart}}
+        assert tripod.insights(items=["a,b"])["cart"]["unknown_items"] == ["a,b"]
+        assert tripod.insights()["probability_complete"] == 0
         assert tripod.check_out(cart)["status"] == "checked_out"
         tripod.delete_cart(cart)
         with pytest.raises(TripodError) as caught:

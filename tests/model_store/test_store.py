@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable
+from dataclasses import fields
 from pathlib import Path
 
 import fsspec
@@ -28,9 +29,20 @@ from model_store import (
     UnknownVersionError,
     arrays,
 )
+from ndpp.basket_sizes import FEATURES, BasketSizes
+from ndpp.coherence import CoherenceScale
 from ndpp.kernel import Kernel
 
 Drafts = Callable[..., Draft]
+SIZES = BasketSizes(
+    item_log_sizes=np.linspace(0, 2, 7).astype(np.float32),
+    usual_log_size=0.9,
+    complete=np.arange(FEATURES) / 3,
+    further=-np.arange(FEATURES) / 7,
+    dispersion=0.6,
+    counts=np.array([0, 4, 3]),
+)
+COHERENCE = CoherenceScale(np.array([[0.5, 1.5], *np.full((5, 2), np.nan)]), np.arange(6))
 
 
 def test_a_published_model_comes_back_as_it_was(any_store: ModelStore, draft: Drafts) -> None:
@@ -263,3 +275,20 @@ def test_an_unreachable_store_is_named() -> None:
 def test_knobs_are_checked() -> None:
     with pytest.raises(ValueError, match="decoupling"):
         Knobs(decoupling=1.5)
+
+
+def test_optional_parts_come_back_as_they_were(any_store: ModelStore, draft: Drafts) -> None:
+    given = draft(basket_sizes=SIZES, coherence=COHERENCE)
+    model = any_store.open(any_store.publish(given))
+    assert {"basket_sizes.safetensors", "coherence.safetensors"} <= set(model.manifest.files)
+    for part, read in ((SIZES, model.basket_sizes), (COHERENCE, model.coherence)):
+        for array in fields(part):
+            np.testing.assert_array_equal(getattr(read, array.name), getattr(part, array.name))
+    old = any_store.open(any_store.publish(draft()))
+    assert old.basket_sizes is None
+    assert old.coherence is None
+
+
+def test_parts_that_do_not_fit_the_kernel_are_refused(store: ModelStore, draft: Drafts) -> None:
+    with pytest.raises(InvalidDraftError, match="the kernel has 8 items, the basket sizes 7"):
+        store.publish(draft(size=8, basket_sizes=SIZES))

@@ -19,6 +19,7 @@ from training.likelihood import (
 )
 
 ITEMS, RANK = 12, 4
+SMALL = 0.2  # factors so small that the empty basket is not negligible
 BASKETS = [[0, 3], [5], [1, 2, 7], [4, 9, 10, 11, 0, 6, 8], [2, 3], [3, 8, 11]]  # one is larger than the rank
 
 
@@ -47,44 +48,49 @@ def diagonal_of(with_diagonal: bool) -> Tensor:
     )
 
 
+EMPTY = pytest.mark.parametrize("may_be_empty", [False, True])
 CASES = pytest.mark.parametrize(
     ("kind", "with_diagonal"),
     [(kind, d) for kind in ("symmetric", "scalable", "tied") for d in (True, False)],
 )
 
 
-def dense_log_likelihood(F: Tensor, X: Tensor, d: Tensor, weights: Tensor) -> Tensor:
+def dense_log_likelihood(F: Tensor, X: Tensor, d: Tensor, weights: Tensor, may_be_empty: bool) -> Tensor:
     """By definition: every determinant dense, the normaliser M×M."""
     L = F @ X @ F.T + torch.diag(d)
     terms = [
         torch.logdet(L[rows][:, rows] + EPSILON * torch.eye(len(rows), dtype=torch.float64))
         for rows in BASKETS
     ]
-    return (torch.stack(terms) * weights).sum() / weights.sum() - torch.logdet(torch.eye(ITEMS) + L)
+    normaliser = torch.det(torch.eye(ITEMS) + L) - (0 if may_be_empty else 1)
+    return (torch.stack(terms) * weights).sum() / weights.sum() - torch.log(normaliser)
 
 
+@EMPTY
 @CASES
-def test_value_is_that_of_the_dense_determinants(kind: str, with_diagonal: bool) -> None:
+def test_value_is_that_of_the_dense_determinants(kind: str, with_diagonal: bool, may_be_empty: bool) -> None:
     core, d = core_of(kind), diagonal_of(with_diagonal)
-    F = factors_of(core)
+    F = SMALL * factors_of(core)
     weights = np.array([1.0, 2.0, 0.5, 1.0, 3.0, 1.0])
     groups = group_by_size(baskets(), np.arange(len(BASKETS)), weights)
-    dense = dense_log_likelihood(F, core.matrix(), d, torch.from_numpy(weights))
-    assert log_likelihood(F, core, d, groups) == pytest.approx(float(dense), rel=1e-10)
+    dense = dense_log_likelihood(F, core.matrix(), d, torch.from_numpy(weights), may_be_empty)
+    value = log_likelihood(F, core, d, groups, may_be_empty=may_be_empty)
+    assert value == pytest.approx(float(dense), rel=1e-10)
 
 
+@EMPTY
 @CASES
-def test_gradient_is_that_of_the_dense_formula(kind: str, with_diagonal: bool) -> None:
+def test_gradient_is_that_of_the_dense_formula(kind: str, with_diagonal: bool, may_be_empty: bool) -> None:
     core, d = core_of(kind), diagonal_of(with_diagonal)
-    F = factors_of(core)
+    F = SMALL * factors_of(core)
     gradients = Gradients(torch.zeros_like(F), torch.zeros_like(core.parameters), torch.zeros_like(d))
     groups = group_by_size(baskets(), np.arange(len(BASKETS)))
     mean_log_det(F, core, d, groups, gradients)
-    log_normaliser(F, core, d, gradients)
+    log_normaliser(F, core, d, gradients, may_be_empty=may_be_empty)
 
     for tensor in (F, core.parameters, d):
         tensor.requires_grad_()
-    dense = dense_log_likelihood(F, core.matrix(), d, torch.ones(len(BASKETS)))
+    dense = dense_log_likelihood(F, core.matrix(), d, torch.ones(len(BASKETS)), may_be_empty)
     wanted = torch.autograd.grad(dense, [F, core.parameters, d], allow_unused=True, materialize_grads=True)
     for ours, theirs in zip((gradients.factors, gradients.core, gradients.diagonal), wanted, strict=True):
         torch.testing.assert_close(ours, theirs, rtol=1e-7, atol=1e-9)

@@ -15,7 +15,7 @@ _NUMBERS_AT_ONCE = 4_000_000  # 32 MB of gathered factors
 
 
 def log_likelihoods(kernel: Kernel, sets: Sequence[ItemRows]) -> NDArray[np.float64]:
-    """log det(L_Y + εI) − log det(I + L) for each set Y."""
+    """log det(L_Y + εI) − log det(I + L) for each set Y; as in the paper, Y may be empty."""
     result = np.empty(len(sets))
     core = kernel.core
     for members in _equal_sizes(sets, kernel.rank):
@@ -25,15 +25,7 @@ def log_likelihoods(kernel: Kernel, sets: Sequence[ItemRows]) -> NDArray[np.floa
         diagonal = np.arange(rows.shape[1])
         minors[:, diagonal, diagonal] += kernel.diagonal[rows] + EPSILON
         result[members] = np.linalg.slogdet(minors).logabsdet
-    return result - log_normaliser(kernel)
-
-
-def log_normaliser(kernel: Kernel) -> float:
-    """log det(I + L) = Σ log(1 + dᵢ) + log det(I + X Fᵀ Diag(1/(1+d)) F)."""
-    factors = kernel.factors.astype(np.float64)
-    gram = factors.T @ (factors / (1 + kernel.diagonal)[:, None])  # (R, R)
-    inner = np.linalg.slogdet(np.eye(kernel.rank) + kernel.core @ gram).logabsdet
-    return float(np.log1p(kernel.diagonal).sum() + inner)
+    return result - kernel.log_normaliser
 
 
 def _equal_sizes(sets: Sequence[ItemRows], rank: int) -> Iterator[NDArray[np.intp]]:

@@ -67,7 +67,7 @@ class MapQuality:
 
 
 def fit_kernel(data: DataSet, kind: KernelKind, parts: Split, steps: int, seed: int = 0) -> FitResult:
-    """Fit a kernel of the paper's form and size; like the paper's, without a diagonal.
+    """Fit a kernel of the paper's form and size, without a diagonal, by the paper's likelihood.
 
     Small catalogues learn best from a short, hot schedule, which overfits least; large ones from a long, cool
     one. Both are tried and the validation baskets choose, as they choose the hyperparameters in the paper.
@@ -87,7 +87,7 @@ def fit_kernel(data: DataSet, kind: KernelKind, parts: Split, steps: int, seed: 
         seed=seed,
     )
     hot = replace(options, learning_rate=_HOT, steps=max(1, steps // _SHORTER))
-    tried = [fit(parts.train, parts.validation, schedule) for schedule in (hot, options)]
+    tried = [fit(parts.train, parts.validation, schedule, may_be_empty=True) for schedule in (hot, options)]
     return max(tried, key=lambda result: result.validation)
 
 

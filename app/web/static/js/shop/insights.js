@@ -2,7 +2,7 @@
 
 import { ask } from "../api.js";
 import { byId, h } from "../dom.js";
-import { figure, nameOf, percent } from "../format.js";
+import { figure, nameOf, percent, plural } from "../format.js";
 import { ring } from "../meter.js";
 import { Panel, note } from "../panel.js";
 import { badge } from "../relation.js";
@@ -33,17 +33,22 @@ export class InsightsPanel {
 
   /** @param {any} answer */
   show(answer) {
-    const here = answer.cart.items.length;
-    const further = answer.expected_further_items;
-    const share = here + further > 0 ? here / (here + further) : 0;
     this.panel.show(
-      h("div", { class: "gauge" },
-        ring(share, percent(share), "of the basket"),
-        h("div", { class: "stack small" },
-          h("p", {}, h("b", { class: "number" }, figure(Number(further.toFixed(1)))), " more items are to be expected."),
-          h("p", {}, h("b", { class: "number" }, percent(answer.probability_complete)), " of such carts are finished as they are."),
-          answer.coherence && h("p", {}, "It hangs together better than ", h("b", { class: "number" }, percent(answer.coherence.percentile / 100)), " of carts put together at random."))),
+      answer.basket_size ? this.forecast(answer) : note("This model was trained by an older release and says nothing about the size of the basket."),
+      answer.coherence && h("p", { class: "small" }, "Its items go together better than those of ",
+        h("b", { class: "number" }, percent(answer.coherence.percentile / 100)), " of all baskets of this size."),
       this.pairs(answer));
+  }
+
+  /** @param {any} answer */
+  forecast({ probability_complete: complete, expected_further_items: further, basket_size: { low, high } }) {
+    const end = low === high ? plural(low, "kind") : `${low} to ${high} kinds`;
+    return h("div", { class: "gauge" },
+      ring(complete, percent(complete), "complete"),
+      h("div", { class: "stack small" },
+        h("p", {}, "Most carts like this end with ", h("b", { class: "number" }, end), "."),
+        h("p", {}, h("b", { class: "number" }, figure(Number(further.toFixed(1)))), " more are to be expected on average."),
+        h("p", {}, h("b", { class: "number" }, percent(complete)), " are finished as they are.")));
   }
 
   /** @param {any} answer */
