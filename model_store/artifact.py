@@ -35,12 +35,13 @@ from model_store.items import Items
 from model_store.manifest import FILE_NAME, MANIFEST, FileEntry, Kind, Knobs, Manifest, Sizes
 from ndpp.basket_index import BasketIndex
 from ndpp.kernel import Kernel
+from ndpp.lifts import Lifts
 from ndpp.mixture import Mixture
 from ndpp.relevance import Relevance
 
 KERNEL, ITEMS, RELEVANCE = "kernel.safetensors", "items.json", "relevance.npz"
 # Parts that a version may lack (release 0.1 wrote none of them): attribute → class. Each is its own file.
-PARTS: dict[str, type[BasketIndex]] = {"baskets": BasketIndex}
+PARTS: dict[str, type[BasketIndex] | type[Lifts]] = {"baskets": BasketIndex, "lifts": Lifts}
 _RESERVED = (KERNEL, ITEMS, RELEVANCE, MANIFEST, *(f"{name}.safetensors" for name in PARTS))
 
 
@@ -61,6 +62,7 @@ class Draft:
     mixture: Mixture | None = None  # how P(next item | cart) is made of its evidence
     calibration: dict[str, JsonValue] | None = None  # claimed against true, on baskets not learned from
     baskets: BasketIndex | None = None
+    lifts: Lifts | None = None
 
     def __post_init__(self) -> None:
         try:
@@ -88,6 +90,7 @@ class StoredModel:
     manifest: Manifest
     folder: Path
     baskets: BasketIndex | None = None
+    lifts: Lifts | None = None
 
     def read_file(self, name: str) -> bytes:
         """The contents of one of the model's files, such as `report.html`, checked."""

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 from ndpp.evidence import decoupled, invert
 from ndpp.gains import GainForm
 from ndpp.kernel import BLOCK, Indices, Kernel, Matrix, Vector, add_identity
+from ndpp.marginal import Marginal
 from ndpp.scan import BoolVector, is_among
 from ndpp.tilt import NO_TILT, Tilt
 
@@ -188,15 +189,9 @@ class Conditional:
     def inclusion(self, rows: ArrayLike | None = None) -> Vector:
         """π_i = P(i is in the basket in the end | the basket contains the cart); 1 for rows in the cart."""
         index = np.arange(self.kernel.size) if rows is None else check_rows(rows, self.kernel.size, "row")
-        inclusion, core = np.empty(len(index)), self._with_identity[1]
-        for start in range(0, len(index), BLOCK):
-            part = index[start : start + BLOCK]
-            factors = self.kernel.factors[part].astype(np.float64)
-            open_share = 1 / (1 + self.kernel.diagonal[part])
-            spectral = np.einsum("ir,ir->i", factors @ core, factors)
-            inclusion[start : start + BLOCK] = 1 - open_share + spectral * open_share**2
+        inclusion = Marginal(self.kernel, self._with_identity[1]).inclusion(index)
         inclusion[self._in_cart(index)] = 1.0
-        return np.clip(inclusion, 0.0, 1.0)
+        return inclusion
 
     @cached_property
     def expected_further(self) -> float:

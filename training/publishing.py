@@ -9,12 +9,14 @@ from typing import Any
 from pydantic import JsonValue
 
 from model_store import Draft, Items, Knobs, ModelStore
+from training.baskets import merge
 from training.evaluation.assess import Assessment, Questions, assess, questions_from
 from training.evaluation.report import CurvePoint, ReportData, write_report
 from training.evaluation.sets import log_likelihoods
 from training.evaluation.tripod import TripodModel
 from training.fitting import FitResult
 from training.learning import Learned, prior
+from training.lifts import learn_lifts
 from training.recipe import Recipe
 from training.splitting import Split
 
@@ -48,6 +50,7 @@ class Publication:
 def publish(store: ModelStore, publication: Publication, *, report: bool = True) -> str:
     """Write a new version to the store, with a report of how good it is if wanted; returns its name."""
     learned, result, parts = publication.learned, publication.result, publication.parts
+    lifts = learn_lifts(merge(parts.train, parts.validation), result.kernel, result.options.seed)
     files = {"training_curve.json": _curve(result)}
     metrics: dict[str, JsonValue] = {**publication.metrics()}
     if learned.tuning is not None:
@@ -61,7 +64,7 @@ def publish(store: ModelStore, publication: Publication, *, report: bool = True)
         # The validation baskets are part of what the prior was learned from: they may not ask that one.
         relevance = learned.relevance if len(parts.test) else prior(learned, parts.train)
         model = TripodModel.of(result.kernel, relevance, learned.knobs)
-        found = assess(model, names, asked, parts.train)
+        found = assess(model, names, asked, parts.train, lifts=lifts)
         pages = write_report(_report_data(publication, asked, found))
         files |= {"report.html": pages.html, "report.json": pages.json}
         metrics["queries"] = len(asked.queries)
@@ -72,6 +75,7 @@ def publish(store: ModelStore, publication: Publication, *, report: bool = True)
         items=publication.items,
         relevance=learned.relevance,
         knobs=learned.knobs,
+        lifts=lifts,
         hyperparameters={
             **publication.recipe.as_dict(),
             **result.options.as_dict(),

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from model_store import Knobs, StoredModel
-from ndpp import Kernel, PairTable, Tilt, condition, top_k
+from ndpp import Kernel, PairTable, Relations, Tilt, condition, top_k
 from ndpp.kernel import Indices, Vector
 
 # A table of pairs takes 8 M² bytes in each worker: 87 MB for 3,300 items, 134 MB for these.
@@ -26,6 +26,7 @@ class LoadedModel:
     search_names: tuple[str, ...]  # name and id of each item, in one case
     popularity: Vector | None  # the standing factor L_ii^(−γ) of the model's own γ
     pairs: PairTable | None  # in a small catalogue: gains without a product with F
+    relations: Relations | None  # versions of release 0.1 have no lifts
 
     @classmethod
     def of(cls, stored: StoredModel) -> LoadedModel:
@@ -46,6 +47,7 @@ class LoadedModel:
             ),
             popularity=Tilt.popularity(stored.kernel, knobs.popularity).base,
             pairs=PairTable.of(stored.kernel) if stored.kernel.size <= _TABLE_ITEMS else None,
+            relations=None if stored.lifts is None else Relations(stored.kernel, stored.lifts),
         )
 
     @property
@@ -84,5 +86,7 @@ class LoadedModel:
         state = condition(self.kernel, [0], decoupling=self.knobs.decoupling)
         ranking = top_k(state, 10)
         numbers = [state.total(), state.completeness, state.expected_further, state.log_probability]
+        if self.relations is not None and self.kernel.size > 1:
+            numbers += self.relations.between([0], [1]).lift.tolist()
         if not (np.isfinite(ranking.scores).all() and np.isfinite(numbers).all()):
             raise ValueError("a first recommendation gives numbers that are not finite")

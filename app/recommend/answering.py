@@ -12,13 +12,12 @@ from app.baskets import KnownCart
 from app.fallback import Fallback, fallback_of
 from app.filters import Boosts, Wishes, decoupling_of, wishes_of
 from app.items.catalogue import Catalogue
-from app.items.schemas import Relation
 from app.recommend.ranking import Scored, best_items, best_items_of_each
 from app.recommend.schemas import Options, Reason, Recommendations, RecommendedItem
+from app.relations import relations_to_cart
 from ndpp import Conditional, condition, condition_many
 from ndpp.kernel import Indices
 
-_NOTABLE = 0.05  # a change of the gain below this share is neither complement nor substitute
 _NEGLIGIBLE = 0.001
 _REASONS = 3
 _CARTS_AT_ONCE = 32  # more would need too much memory for their gains
@@ -102,9 +101,8 @@ def _items(
 ) -> list[RecommendedItem]:
     # Rounding may lift a share a hair above one.
     shares = np.minimum(best.scores / best.total, 1.0) if best.total > 0 else np.zeros(len(best.rows))
-    alone = catalogue.model.kernel.weights[best.rows]
-    numbers = (array.tolist() for array in (best.rows, best.scores, shares, best.gains, alone))
-    items, conditioned = catalogue.model.stored.items, len(state.used) > 0
+    rows, items = best.rows.tolist(), catalogue.model.stored.items
+    relations = relations_to_cart(catalogue, rows, state.cart.tolist())
     return [
         RecommendedItem(
             rank=rank,
@@ -114,18 +112,13 @@ def _items(
             price=catalogue.price(row),
             score=unit * score,
             probability=share,
-            relation=_relation(gain, weight) if conditioned else "neutral",
+            relation=relation,
             because=_reasons(catalogue, state, row) if explain else [],
         )
-        for rank, (row, score, share, gain, weight) in enumerate(zip(*numbers, strict=True), 1)
+        for rank, (row, score, share, relation) in enumerate(
+            zip(rows, best.scores.tolist(), shares.tolist(), relations, strict=True), 1
+        )
     ]
-
-
-def _relation(gain: float, alone: float) -> Relation:
-    """Whether the cart as a whole raises or lowers an item's gain."""
-    if abs(gain - alone) <= _NOTABLE * alone:
-        return "neutral"
-    return "complement" if gain > alone else "substitute"
 
 
 def _reasons(catalogue: Catalogue, state: Conditional, row: int) -> list[Reason]:

@@ -14,13 +14,12 @@ from app.items.catalogue import Catalogue
 from app.items.service import Catalogues
 from app.models.loaded import LoadedModel
 from app.recommend.schemas import Coherence, InsightsAnswer
-from app.relations import pairs_among
+from app.relations import pairs_among, surest
 from ndpp import condition
 from ndpp.kernel import Kernel, Vector
 
 _REFERENCE_CARTS = 200
 _PAIRS = 3
-_NOTABLE = 0.01  # a lift closer to 1 than this is no relation worth telling
 
 
 class Insights:
@@ -52,8 +51,8 @@ class Insights:
             probability_complete=min(state.completeness, 1.0),
             expected_further_items=state.expected_further,
             coherence=self._coherence(catalogue.model, state.log_probability, len(state.used)),
-            complements=[pair for pair in pairs if pair.lift > 1 + _NOTABLE][:_PAIRS],
-            substitutes=[pair for pair in reversed(pairs) if pair.lift < 1 - _NOTABLE][:_PAIRS],
+            complements=surest(pairs, "complement")[:_PAIRS],
+            substitutes=surest(pairs, "substitute")[:_PAIRS],
         )
 
     def _coherence(self, model: LoadedModel, log_likelihood: float, size: int) -> Coherence | None:

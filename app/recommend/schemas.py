@@ -11,8 +11,7 @@ from app.baskets import Basket, ConsideredCart
 from app.fallback import Fallback
 from app.fields import KnownItemId
 from app.filters import QUERY_IDS, Boosts, Filters, QueryIds
-from app.items.schemas import Relation
-from app.relations import RelatedPair
+from app.relations import RelatedPair, Relation
 
 _EXAMPLE: dict[str, JsonValue] = {
     "items": ["camera", "film"],
@@ -105,8 +104,8 @@ class RecommendedItem:
     relation: Annotated[
         Relation,
         Field(
-            description="Whether the cart as a whole raises the item's gain by 5 % or more (complement), "
-            "lowers it as much (substitute), or neither."
+            description="`substitute` if it is a substitute of an item in the cart, else `complement` if it "
+            "is a complement of one, else `neutral`: as in `/items/{item_id}/related`."
         ),
     ]
     because: Annotated[
@@ -159,5 +158,5 @@ class InsightsAnswer(BaseModel):
     )
     expected_further_items: float = Field(ge=0, examples=[2.3])
     coherence: Coherence | None = Field(description="Null when the model considers no item of the cart.")
-    complements: list[RelatedPair] = Field(description="The pairs that attract each other most.")
-    substitutes: list[RelatedPair] = Field(description="The pairs that replace each other most.")
+    complements: list[RelatedPair] = Field(description="Pairs that go together, the surest first.")
+    substitutes: list[RelatedPair] = Field(description="Pairs that replace each other, the surest first.")

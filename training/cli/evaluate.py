@@ -103,7 +103,15 @@ def evaluate(
 
     tripod = TripodModel.of(stored.kernel, stored.relevance, knobs)
     with console.status("reading") as status:
-        found = assess(tripod, _names(stored), questions, train, baselines=baselines, progress=status.update)
+        found = assess(
+            tripod,
+            _names(stored),
+            questions,
+            train,
+            lifts=stored.lifts,
+            baselines=baselines,
+            progress=status.update,
+        )
     _print(found.evaluation, stored.version, knobs)
     if json_out is not None:
         json_out.write_text(json.dumps(found.evaluation.as_json(), indent=2) + "\n", encoding="utf-8")

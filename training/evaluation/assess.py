@@ -7,13 +7,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ndpp import Lifts, Relations
 from training.baselines import fit_baselines
 from training.baselines.base import Recommender
 from training.baskets import Baskets, ItemRows
 from training.errors import DataError
 from training.evaluation.calibration import Calibration, CalibrationBin
 from training.evaluation.queries import Protocol, Queries, hold_one_out, translate, translate_queries
-from training.evaluation.relations import Relations, strongest_relations
+from training.evaluation.relations import StrongestPairs, strongest_pairs
 from training.evaluation.scoring import Evaluation, evaluate_models
 from training.evaluation.tripod import TripodModel
 
@@ -34,7 +35,7 @@ class Assessment:
 
     evaluation: Evaluation
     calibration: tuple[CalibrationBin, ...]
-    relations: Relations | None
+    relations: StrongestPairs | None
 
 
 def questions_from(
@@ -54,6 +55,7 @@ def assess(
     questions: Questions,
     train: Baskets | None,
     *,
+    lifts: Lifts | None = None,
     baselines: bool = True,
     progress: Callable[[str], None] = lambda _: None,
 ) -> Assessment:
@@ -76,5 +78,5 @@ def assess(
         inspect={model.name: calibration},
         progress=lambda name: progress(f"asking {name}"),
     )
-    relations = None if train is None else strongest_relations(model.kernel, names, train)
+    relations = None if lifts is None else strongest_pairs(Relations(model.kernel, lifts), names)
     return Assessment(evaluation, calibration.bins(), relations)
