@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -157,7 +158,7 @@ class Relations:
         together = np.full(len(first), _UNKNOWN, dtype=np.int32)
         relation = np.zeros(len(first), dtype=np.uint8)
         starts = np.flatnonzero(np.diff(first, prepend=-1))
-        for start, stop in zip(starts.tolist(), [*starts[1:].tolist(), len(first)], strict=True):
+        for start, stop in pairwise([*starts.tolist(), len(first)]):
             places, found = self._find(int(first[start]), second[start:stop])
             together[start:stop][found] = self.lifts.together[places[found]]
             relation[start:stop][found] = self.lifts.relations[places[found]]

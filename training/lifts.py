@@ -61,6 +61,7 @@ class Counts:
         self.by_class = counts.astype(np.int32)  # (M, 7)
         self.totals = np.bincount(classes, minlength=len(SIZE_CLASSES)).astype(np.int64)  # (7,)
         self.rates = class_rates(self.by_class, self.totals)
+        self._pairs = np.bincount(classes, baskets.sizes * (baskets.sizes - 1.0), len(SIZE_CLASSES))[1:]
         X = incidence(baskets).astype(np.int32)
         self.together = sparse.csr_array(sparse.triu(X.T @ X, 1))  # (M, M), above the diagonal
 
@@ -68,15 +69,25 @@ class Counts:
         """Baskets that hold both items of each pair."""
         swapped = first > second
         rows, columns = np.where(swapped, second, first), np.where(swapped, first, second)
+        if not len(rows):
+            return np.empty(0, dtype=np.int32)
         return np.asarray(self.together[rows, columns], dtype=np.int32).ravel()
 
     def by_chance_of(self, first: Indices, second: Indices) -> Vector:
         """Baskets that would hold both, were they unrelated."""
-        by_chance = np.empty(len(first))
-        for start in range(0, len(first), _PAIRS_AT_ONCE):
-            part = slice(start, start + _PAIRS_AT_ONCE)
-            by_chance[part] = np.einsum("ic,ic->i", self.rates[first[part]], self.rates[second[part]])
-        return by_chance
+        return _products(self.rates, first, second)
+
+    def usual_lifts(self, first: Indices, second: Indices) -> Vector:
+        """The mean lift of pairs in baskets of the sizes that these pairs are bought in, at most 1.
+
+        A basket of two items holds one pair, where `by_chance` expects two half pairs and two doubled items:
+        in small baskets, the pairs of unrelated items are fewer than by chance.
+        """
+        sums = (self.rates.sum(axis=0) ** 2 - (self.rates**2).sum(axis=0)).clip(min=np.finfo(float).tiny)
+        share = np.minimum(self._pairs / sums, 1.0)
+        by_chance = self.by_chance_of(first, second)
+        usual = _products(self.rates * np.sqrt(share), first, second)
+        return np.divide(usual, by_chance, out=np.ones(len(first)), where=by_chance > 0)
 
     def pairs(self, first: Indices, second: Indices, marginal: Marginal) -> Pairs:
         """All that the lifts of these pairs are made of."""
@@ -87,6 +98,14 @@ class Counts:
             self.by_chance_of(first, second),
             marginal.lifts(first, second),
         )
+
+
+def _products(rows: Matrix, first: Indices, second: Indices) -> Vector:
+    products = np.empty(len(first))
+    for start in range(0, len(first), _PAIRS_AT_ONCE):
+        part = slice(start, start + _PAIRS_AT_ONCE)
+        products[part] = np.einsum("ic,ic->i", rows[first[part]], rows[second[part]])
+    return products
 
 
 def learn_lifts(baskets: Baskets, kernel: Kernel, seed: int = 0) -> Lifts:
@@ -187,7 +206,7 @@ def _substitutes(counts: Counts, marginal: Marginal, prior: Prior, alike: sparse
     found = []
     for first, second in _by_chance_together(counts.rates):
         pairs = counts.pairs(first, second, marginal)
-        high = pairs.posterior(prior)[2]
+        high = pairs.posterior(prior)[2] / counts.usual_lifts(first, second)
         rare = np.flatnonzero(high < _highest(1.0))
         cosines = np.zeros(len(rare))
         for start in range(0, len(rare), _PAIRS_AT_ONCE):

@@ -303,10 +303,11 @@ def test_insights_look_into_a_cart(service: Service) -> None:
     good, bad = (shop.get(f"/carts/{name}/insights").json() for name in ("coherent", "torn"))
     assert good["cart"]["unknown_items"] == ["odd"]
     assert (good["complements"][0]["first"], good["complements"][0]["second"]) == ("camera-0", "tripod-0")
-    assert good["complements"][0]["lift"] > 1.5
+    assert good["complements"][0]["lift_low"] > 1
+    assert good["complements"][0]["together"] == 80
     assert good["substitutes"] == []
     assert bad["complements"] == []
-    assert bad["substitutes"][0]["lift"] < 0.9
+    assert bad["substitutes"][0]["lift_high"] < 0.7
     assert good["coherence"]["percentile"] > bad["coherence"]["percentile"]
     kernel = planted_kernel()
     F = kernel.factors.astype(np.float64)
