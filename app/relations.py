@@ -38,12 +38,14 @@ class Lift(BaseModel):
     )
 
 
-class RelatedPair(Lift):
-    """Two items of a cart or bundle."""
-
+class _TwoItems(BaseModel):
     first: KnownItemId
     second: KnownItemId
     relation: Relation = Field(description="As in `/items/{item_id}/related`.")
+
+
+class RelatedPair(Lift, _TwoItems):  # the fields of the last base come first
+    """Two items of a cart or bundle."""
 
 
 def lift_fields(lifts: PairLifts, pair: int) -> dict[str, Any]:

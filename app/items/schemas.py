@@ -74,13 +74,15 @@ class CategoriesAnswer(BaseModel):
     categories: list[CategoryEntry]
 
 
-class RelatedItem(Lift):
-    """An item and how it relates to the one in question."""
-
+class _OneItem(BaseModel):
     item_id: KnownItemId
     name: str | None
     category: str | None
     price: float | None
+
+
+class RelatedItem(Lift, _OneItem):  # the fields of the last base come first
+    """An item and how it relates to the one in question."""
 
 
 class RelatedAnswer(BaseModel):

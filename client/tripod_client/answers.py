@@ -81,7 +81,7 @@ class BatchAnswer(TypedDict):
     took_ms: float
 
 
-class Lift(TypedDict):
+class _Lift(TypedDict):
     """How much more often two items are together than by chance, with the 95 % interval and the counts."""
 
     lift: float
@@ -91,7 +91,7 @@ class Lift(TypedDict):
     by_chance: float
 
 
-class RelatedPair(Lift):
+class RelatedPair(_Lift):
     """Two items of a cart or bundle."""
 
     first: str
@@ -184,7 +184,7 @@ class CategoriesAnswer(TypedDict):
     categories: list[CategoryEntry]
 
 
-class RelatedItem(Lift):
+class RelatedItem(_Lift):
     """An item and how it relates to the one in question."""
 
     item_id: str
