@@ -78,10 +78,10 @@ class Counts:
         return _products(self.rates, first, second)
 
     def usual_lifts(self, first: Indices, second: Indices) -> Vector:
-        """The mean lift of pairs in baskets of the sizes that these pairs are bought in, at most 1.
+        """The mean lift of unrelated items, at most 1, in baskets of the sizes that these are bought in.
 
-        A basket of two items holds one pair, where `by_chance` expects two half pairs and two doubled items:
-        in small baskets, the pairs of unrelated items are fewer than by chance.
+        `by_chance` also counts an item with itself, which no basket holds: in small baskets the pairs of
+        unrelated items are fewer than by chance.
         """
         sums = (self.rates.sum(axis=0) ** 2 - (self.rates**2).sum(axis=0)).clip(min=np.finfo(float).tiny)
         share = np.minimum(self._pairs / sums, 1.0)
@@ -117,30 +117,42 @@ def learn_lifts(baskets: Baskets, kernel: Kernel, seed: int = 0) -> Lifts:
     kept = met.data >= least
     counted = counts.pairs(met.row[kept].astype(np.intp), met.col[kept].astype(np.intp), marginal)
     lift, low, _ = counted.posterior(prior)
+    relations = np.where(low > 1, COMPLEMENT, 0).astype(np.uint8)
     replaced = _substitutes(counts, marginal, prior, _alike_rows(counted, lift, kernel.size))
-    size = kernel.size
-    keys = np.concatenate([counted.first * size + counted.second, replaced.first * size + replaced.second])
-    together = np.concatenate([counted.together, replaced.together])
-    relations = np.zeros(len(keys), dtype=np.uint8)
-    relations[: len(low)][low > 1] = COMPLEMENT
-    relations[len(low) :] = SUBSTITUTE
-    keys, last = np.unique(keys[::-1], return_index=True)  # a substitute may be a counted pair as well
-    together, relations = together[::-1][last], relations[::-1][last]
-    first, second = np.divmod(keys, size)
-    order = np.lexsort((np.concatenate([second, first]), np.concatenate([first, second])))
-    rows = np.concatenate([first, second])[order]
+    stored = _each_once(counted, relations, replaced, kernel.size)
+    rows, partners, together, relations = _both_ways(*stored)
     return Lifts(
         class_counts=counts.by_class,
         class_totals=counts.totals,
-        offsets=np.searchsorted(rows, np.arange(size + 1)).astype(np.int64),
-        partners=np.concatenate([second, first])[order].astype(np.int32),
-        together=np.tile(together, 2)[order].astype(np.int32),
-        relations=np.tile(relations, 2)[order],
+        offsets=np.searchsorted(rows, np.arange(kernel.size + 1)).astype(np.int64),
+        partners=partners.astype(np.int32),
+        together=together,
+        relations=relations,
         least=least,
-        level=prior.level,
-        slope=prior.slope,
-        weight=prior.weight,
+        **prior._asdict(),
     )
+
+
+Stored = tuple[Indices, Indices, NDArray[np.int32], NDArray[np.uint8]]  # first, second, together, relation
+
+
+def _each_once(counted: Pairs, relations: NDArray[np.uint8], replaced: Pairs, size: int) -> Stored:
+    """Counted pairs and substitutes, which may be counted pairs as well: each pair once."""
+    first = np.concatenate([replaced.first, counted.first])
+    second = np.concatenate([replaced.second, counted.second])
+    _, chosen = np.unique(first * size + second, return_index=True)  # of two the earlier, the substitute
+    together = np.concatenate([replaced.together, counted.together])
+    stated = np.concatenate([np.full(len(replaced.first), SUBSTITUTE, dtype=np.uint8), relations])
+    return first[chosen], second[chosen], together[chosen], stated[chosen]
+
+
+def _both_ways(
+    first: Indices, second: Indices, together: NDArray[np.int32], relations: NDArray[np.uint8]
+) -> Stored:
+    """Each pair from either side, by row and partner."""
+    rows, partners = np.concatenate([first, second]), np.concatenate([second, first])
+    order = np.lexsort((partners, rows))
+    return rows[order], partners[order], np.tile(together, 2)[order], np.tile(relations, 2)[order]
 
 
 def fit_prior(pairs: Pairs) -> Prior:
