@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Annotated, Any
+from typing import Annotated, Any, Self
 
 import numpy as np
+from numpy.typing import NDArray
 from pydantic import BeforeValidator, Field, model_validator
 from pydantic_core import from_json
 
@@ -58,8 +59,8 @@ class Knobs(Strict):
     )
 
 
-class Filters(Dials):
-    """Which items may appear, and in which order."""
+class ItemFilters(Strict):
+    """Which items may appear."""
 
     exclude: list[ItemId] = Field(default_factory=list, max_length=10_000, description="Never show these.")
     category: list[Category] = Field(
@@ -70,7 +71,7 @@ class Filters(Dials):
     in_stock: bool = Field(True, description="Only items in stock; false shows the others too.")
 
     @model_validator(mode="after")
-    def _prices_in_order(self) -> Filters:
+    def _prices_in_order(self) -> Self:
         if self.min_price is not None and self.max_price is not None and self.min_price > self.max_price:
             raise ValueError("min_price must not be above max_price")
         return self
@@ -79,6 +80,10 @@ class Filters(Dials):
     def narrowing(self) -> bool:
         """Whether category or price rule items out."""
         return bool(self.category) or self.min_price is not None or self.max_price is not None
+
+
+class Filters(Dials, ItemFilters):
+    """Which items may appear, and in which order."""
 
 
 class Boosts(Strict):
@@ -151,6 +156,22 @@ def wishes_of(catalogue: Catalogue, filters: Filters, boosts: Boosts | None, car
         factors = np.array([boosts.items[item_id] for item_id in known])
         parts.append((np.array(catalogue.rows_of(known), dtype=np.intp), factors))
     return Wishes(_base(catalogue, filters, boosts), parts)
+
+
+def allowed(catalogue: Catalogue, filters: ItemFilters, rows: Indices) -> NDArray[np.bool_]:
+    """Which of some rows may appear: those that no filter and no boost of 0 hides."""
+    shown = catalogue.boosts[rows] > 0
+    if filters.in_stock:
+        shown &= catalogue.in_stock[rows]
+    shown &= ~np.isin(rows, catalogue.rows_of(filters.exclude))
+    if filters.category:
+        shown &= np.array([catalogue.category(row) in filters.category for row in rows.tolist()], dtype=bool)
+    # An unknown price (NaN) is neither above nor below a limit, so it is ruled out by one.
+    if filters.min_price is not None:
+        shown &= catalogue.prices[rows] >= filters.min_price
+    if filters.max_price is not None:
+        shown &= catalogue.prices[rows] <= filters.max_price
+    return shown
 
 
 def decoupling_of(learned: float, dials: Dials, knobs: Knobs | None) -> float:

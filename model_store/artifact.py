@@ -37,14 +37,16 @@ from ndpp.basket_index import BasketIndex
 from ndpp.basket_sizes import BasketSizes
 from ndpp.coherence import CoherenceScale
 from ndpp.kernel import Kernel
+from ndpp.lifts import Lifts
 from ndpp.mixture import Mixture
 from ndpp.next_item import NextItem
 from ndpp.relevance import Relevance
 
 KERNEL, ITEMS, RELEVANCE = "kernel.safetensors", "items.json", "relevance.npz"
 # Parts that a version may lack (release 0.1 wrote none of them): attribute → class. Each is its own file.
-PARTS: dict[str, type[BasketIndex | BasketSizes | CoherenceScale]] = {
+PARTS: dict[str, type[BasketIndex | Lifts | BasketSizes | CoherenceScale]] = {
     "baskets": BasketIndex,
+    "lifts": Lifts,
     "basket_sizes": BasketSizes,
     "coherence": CoherenceScale,
 }
@@ -70,6 +72,7 @@ class Draft:
     baskets: BasketIndex | None = None
     basket_sizes: BasketSizes | None = None
     coherence: CoherenceScale | None = None
+    lifts: Lifts | None = None
 
     def __post_init__(self) -> None:
         try:
@@ -97,6 +100,7 @@ class StoredModel:
     manifest: Manifest
     folder: Path
     baskets: BasketIndex | None = None
+    lifts: Lifts | None = None
     basket_sizes: BasketSizes | None = None
     coherence: CoherenceScale | None = None
 

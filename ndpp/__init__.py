@@ -14,10 +14,10 @@ from ndpp.bundles import (
 from ndpp.conditional import Conditional, condition
 from ndpp.guarantee import Guarantee, greedy_guarantee
 from ndpp.kernel import Kernel
+from ndpp.lifts import Lifts, Relations
 from ndpp.mixture import Mixture
 from ndpp.next_item import NextItem, Prediction
 from ndpp.pairs import PairTable
-from ndpp.relations import lift, lifts
 from ndpp.relevance import Relevance
 from ndpp.sampling import sample
 from ndpp.scan import Ranking
@@ -31,18 +31,18 @@ __all__ = [
     "ConditionalBatch",
     "Guarantee",
     "Kernel",
+    "Lifts",
     "Mixture",
     "NextItem",
     "PairTable",
     "Prediction",
     "Ranking",
+    "Relations",
     "Relevance",
     "Tilt",
     "condition",
     "condition_many",
     "greedy_guarantee",
-    "lift",
-    "lifts",
     "map_exact",
     "map_greedy",
     "map_local_search",

@@ -159,8 +159,16 @@ class Kernel:
     @cached_property
     def log_normaliser(self) -> float:
         """log det(L + I) = Σ log(1+d_i) + log det(I_R + X Fᵀ Diag(1/(1+d)) F)."""
-        value, _ = add_identity(self.core, self.open_gram, self.core_norm, float(np.trace(self.open_gram)))
-        return float(np.log1p(self.diagonal).sum()) + value
+        return float(np.log1p(self.diagonal).sum()) + self._with_identity[0]
+
+    @property
+    def marginal_core(self) -> Matrix:
+        """Q = (I + X G)⁻¹ X with the matrix G of the normaliser: see `ndpp.marginal`."""
+        return self._with_identity[1]
+
+    @cached_property
+    def _with_identity(self) -> tuple[float, Matrix]:
+        return add_identity(self.core, self.open_gram, self.core_norm, float(np.trace(self.open_gram)))
 
     @property
     def log_not_empty(self) -> float:

@@ -19,6 +19,7 @@ from training.evaluation.sets import log_likelihoods
 from training.evaluation.tripod import TripodModel
 from training.fitting import FitResult
 from training.learning import Learned, with_evidence
+from training.lifts import learn_lifts
 from training.recipe import Recipe
 from training.splitting import Split
 
@@ -54,6 +55,7 @@ class Publication:
 def publish(store: ModelStore, publication: Publication, *, report: bool = True) -> str:
     """Write a new version to the store, with a report of how good it is if wanted; returns its name."""
     learned, result, parts = publication.learned, publication.result, publication.parts
+    lifts = learn_lifts(merge(parts.train, parts.validation), result.kernel, result.options.seed)
     files = {"training_curve.json": _curve(result)}
     metrics: dict[str, JsonValue] = {**publication.metrics()}
     if learned.tuning is not None:
@@ -67,7 +69,9 @@ def publish(store: ModelStore, publication: Publication, *, report: bool = True)
         ]
         # What was learned from the validation baskets cannot be measured on them.
         measured = learned if len(parts.test) else with_evidence(learned, parts.train)
-        found = assess(TripodModel(measured.next_item), names, asked, parts.train, parts.validation)
+        found = assess(
+            TripodModel(measured.next_item), names, asked, parts.train, parts.validation, lifts=lifts
+        )
         calibration = None if found.calibration is None else found.calibration.as_dict()
         pages = write_report(_report_data(publication, asked, found))
         files |= {"report.html": pages.html, "report.json": pages.json}
@@ -82,6 +86,7 @@ def publish(store: ModelStore, publication: Publication, *, report: bool = True)
         mixture=learned.mixture,
         calibration=calibration,
         baskets=learned.baskets,
+        lifts=lifts,
         hyperparameters={
             **publication.recipe.as_dict(),
             **result.options.as_dict(),

@@ -65,9 +65,12 @@ async def list_categories(services: ServicesDep) -> CategoriesAnswer:
     openapi_extra=documented(RelatedQuery),
 )
 async def related_items(request: Request, item_id: ItemIdPath) -> RelatedAnswer:
-    """What goes with an item, or what would replace it; never what is sold out or hidden by a boost of 0."""
-    query = _read_related(request)
-    return await services_of(request).items.related(item_id, query.relation, query.k)
+    """What goes with an item, or what would replace it, within the same filters as recommendations.
+
+    The surest come first. Items hidden by a boost of 0 are left out. A model of release 0.1 has no counts of
+    pairs, so its list is empty.
+    """
+    return await services_of(request).items.related(item_id, _read_related(request))
 
 
 @router.get(

@@ -7,9 +7,9 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
 
 from app.fields import Category, KnownItemId, Strict
+from app.filters import QUERY_IDS, ItemFilters, QueryIds
 from app.items.catalogue import Catalogue
-
-Relation = Literal["complement", "substitute", "neutral"]
+from app.relations import Lift
 
 
 class ItemAnswer(BaseModel):
@@ -74,25 +74,19 @@ class CategoriesAnswer(BaseModel):
     categories: list[CategoryEntry]
 
 
-class RelatedItem(BaseModel):
-    """An item and how it relates to the one in question."""
-
+class _OneItem(BaseModel):
     item_id: KnownItemId
     name: str | None
     category: str | None
     price: float | None
-    lift: float = Field(
-        description="How much more often the two are together than by chance: 1 − L_ij L_ji/(L_ii L_jj).",
-        examples=[1.8],
-    )
-    effect: float = Field(
-        description="What one item in the cart changes in the other's gain; the list is ordered by its size.",
-        examples=[0.021],
-    )
+
+
+class RelatedItem(Lift, _OneItem):  # the fields of the last base come first
+    """An item and how it relates to the one in question."""
 
 
 class RelatedAnswer(BaseModel):
-    """Complements or substitutes of an item, the strongest first."""
+    """Complements or substitutes of an item, the surest first; empty if the baskets show none."""
 
     model_version: str
     item_id: KnownItemId
@@ -100,11 +94,18 @@ class RelatedAnswer(BaseModel):
     items: list[RelatedItem]
 
 
-class RelatedQuery(Strict):
+class RelatedQuery(ItemFilters):
     """Which related items to list."""
 
-    relation: Literal["complement", "substitute"] = "complement"
+    relation: Literal["complement", "substitute"] = Field(
+        "complement",
+        description="`complement`: together in more baskets than by chance (`lift_low` above 1). "
+        "`substitute`: bought with the same other items, but rarely together (`lift_high` well below 1).",
+    )
     k: int = Field(10, ge=1, le=100, description="How many at most.")
+    exclude: QueryIds = Field(
+        default_factory=list, max_length=500, description=f"Never show these: {QUERY_IDS}"
+    )
 
 
 class ItemPatch(Strict):

@@ -7,12 +7,13 @@ import base64
 import binascii
 from itertools import islice
 from threading import Lock
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
 from app.compute import Compute
 from app.errors import Invalid, ItemNotFound, ModelMissing
+from app.filters import allowed
 from app.items.catalogue import Catalogue
 from app.items.schemas import (
     CategoriesAnswer,
@@ -22,10 +23,11 @@ from app.items.schemas import (
     ItemSearch,
     RelatedAnswer,
     RelatedItem,
+    RelatedQuery,
 )
 from app.items.store import Changes, Override, OverrideStore
 from app.models.loaded import LoadedModel
-from ndpp import condition
+from app.relations import CODES, lift_fields
 
 _SEARCH_OPERATIONS = 100  # comparing a name is worth about this many multiply-adds
 
@@ -122,15 +124,11 @@ class ItemService:
         operations = catalogue.model.kernel.size * _SEARCH_OPERATIONS
         return await self._compute.run(operations, lambda: _search(catalogue, search))
 
-    async def related(
-        self, item_id: str, relation: Literal["complement", "substitute"], k: int
-    ) -> RelatedAnswer:
-        """The items with the strongest relation of a kind."""
+    async def related(self, item_id: str, query: RelatedQuery) -> RelatedAnswer:
+        """The surest complements or substitutes of an item."""
         catalogue = self._catalogues.current()
         row = _row(catalogue, item_id)
-        return await self._compute.run(
-            catalogue.model.operations(1), lambda: _related(catalogue, row, relation, k)
-        )
+        return await self._compute.run(catalogue.model.operations(1), lambda: _related(catalogue, row, query))
 
 
 def _row(catalogue: Catalogue, item_id: str) -> int:
@@ -176,31 +174,26 @@ def _row_after(catalogue: Catalogue, cursor: str) -> int:
     return row + 1
 
 
-def _related(
-    catalogue: Catalogue, row: int, relation: Literal["complement", "substitute"], k: int
-) -> RelatedAnswer:
-    kernel = catalogue.model.kernel
-    weights = kernel.weights
-    effects = condition(kernel, [row]).gains() - weights  # −L_ij L_ji / L_ii
-    effects[row] = 0.0
-    strength = effects if relation == "complement" else -effects
-    strength[catalogue.out_of_stock] = 0.0
-    strength[catalogue.boosted[catalogue.boost_factors == 0]] = 0.0
-    best = np.argsort(-strength, kind="stable")[:k]
-    best = best[strength[best] > 1e-9 * weights[best]]  # what is less is rounding
-    return RelatedAnswer(
-        model_version=catalogue.model.version,
-        item_id=catalogue.item_id(row),
-        relation=relation,
-        items=[
+def _related(catalogue: Catalogue, row: int, query: RelatedQuery) -> RelatedAnswer:
+    items: list[RelatedItem] = []
+    if (relations := catalogue.model.relations) is not None:
+        others = relations.stated(row, CODES[query.relation])
+        others = others[allowed(catalogue, query, others)]
+        found = relations.between(np.full(len(others), row), others)
+        order = found.surest_first(CODES[query.relation])[: query.k]
+        items = [
             RelatedItem(
                 item_id=catalogue.item_id(other),
                 name=catalogue.name(other),
                 category=catalogue.category(other),
                 price=catalogue.price(other),
-                lift=1 + float(effects[other] / weights[other]),
-                effect=float(effects[other]),
+                **lift_fields(found, pair),
             )
-            for other in best.tolist()
-        ],
+            for pair, other in zip(order.tolist(), others[order].tolist(), strict=True)
+        ]
+    return RelatedAnswer(
+        model_version=catalogue.model.version,
+        item_id=catalogue.item_id(row),
+        relation=query.relation,
+        items=items,
     )

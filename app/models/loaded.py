@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from model_store import Knobs, StoredModel
-from ndpp import Kernel, Mixture, NextItem, PairTable
+from ndpp import Kernel, Mixture, NextItem, PairTable, Relations
 from ndpp.kernel import Indices, Vector
 
 # A table of pairs takes 8 M² bytes in each worker: 87 MB for 3,300 items, 134 MB for these.
@@ -28,6 +28,7 @@ class LoadedModel:
     categories: dict[str, Indices]
     search_names: tuple[str, ...]  # name and id of each item, in one case
     next_item: NextItem
+    relations: Relations | None  # versions of release 0.1 have no lifts
 
     @classmethod
     def of(cls, stored: StoredModel) -> LoadedModel:
@@ -48,6 +49,7 @@ class LoadedModel:
                 for name, item_id in zip(items.names, items.ids, strict=True)
             ),
             next_item=replace(stored.next_item, pairs=pairs),
+            relations=None if stored.lifts is None else Relations(stored.kernel, stored.lifts),
         )
 
     @property
@@ -89,7 +91,8 @@ class LoadedModel:
 
     def warm_up(self) -> None:
         """Touch all pages and fill all caches, so that the first request is as fast as the next."""
-        usual = self.next_item.log_usual
-        probabilities = self.next_item.given([0]).probabilities
-        if np.isnan(usual).any() or not np.isfinite(probabilities).all():
+        numbers = self.next_item.given([0]).probabilities
+        if self.relations is not None and self.kernel.size > 1:
+            numbers = np.append(numbers, self.relations.between([0], [1]).lift)
+        if np.isnan(self.next_item.log_usual).any() or not np.isfinite(numbers).all():
             raise ValueError("a first recommendation gives numbers that are not finite")

@@ -12,10 +12,10 @@ from app.baskets import KnownCart
 from app.fallback import Fallback, fallback_of
 from app.filters import Boosts, Knobs, decoupling_of, popularity_of, wishes_of
 from app.items.catalogue import Catalogue
-from app.items.schemas import Relation
 from app.recommend.ranking import Order, Ranked, best_items
 from app.recommend.reasons import reasons_of
 from app.recommend.schemas import Options, Recommendations, RecommendedItem
+from app.relations import relations_to_cart
 from ndpp import Mixture, NextItem, Prediction
 from ndpp.kernel import Indices, Vector
 
@@ -112,7 +112,7 @@ def _items(question: Question, prediction: Prediction, best: Ranked) -> list[Rec
         with np.errstate(divide="ignore"):
             logs = np.log(best.shares.sum(axis=0)) - prediction.model.log_usual[best.rows]
         times_usual = np.exp(logs).tolist()
-    relations: list[Relation] = ["neutral"] * count
+    relations = relations_to_cart(catalogue, best.rows.tolist(), prediction.cart.tolist())
     reasons = reasons_of(catalogue, prediction, best) if options.explain else [[] for _ in range(count)]
     numbers = zip(best.rows.tolist(), probabilities, times_usual, relations, reasons, strict=True)
     return [

@@ -11,10 +11,9 @@ from app.compute import Compute
 from app.items.catalogue import Catalogue
 from app.items.service import Catalogues
 from app.recommend.schemas import BasketSize, Coherence, InsightsAnswer
-from app.relations import RelatedPair, pairs_among
+from app.relations import RelatedPair, pairs_among, surest
 
 _PAIRS = 3
-_NOTABLE = 0.01  # a lift closer to 1 than this is no relation worth telling
 
 
 class Insights:
@@ -52,8 +51,8 @@ def _look(catalogue: Catalogue, cart: KnownCart) -> InsightsAnswer:
             low=forecast.size.low, high=forecast.size.high, probability=forecast.size.probability
         ),
         coherence=_coherence(catalogue, len(cart.rows), pairs),
-        complements=[pair for pair in pairs if pair.lift > 1 + _NOTABLE][:_PAIRS],
-        substitutes=[pair for pair in reversed(pairs) if pair.lift < 1 - _NOTABLE][:_PAIRS],
+        complements=surest(pairs, "complement")[:_PAIRS],
+        substitutes=surest(pairs, "substitute")[:_PAIRS],
     )
 
 

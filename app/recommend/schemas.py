@@ -11,8 +11,7 @@ from app.baskets import Basket, ConsideredCart
 from app.fallback import Fallback
 from app.fields import KnownItemId
 from app.filters import QUERY_IDS, Boosts, Filters, Knobs, QueryIds
-from app.items.schemas import Relation
-from app.relations import RelatedPair
+from app.relations import RelatedPair, Relation
 
 _EXAMPLE: dict[str, JsonValue] = {
     "items": ["camera", "film"],
@@ -125,8 +124,8 @@ class RecommendedItem:
     relation: Annotated[
         Relation,
         Field(
-            description="`substitute` if it replaces an item of the cart, else `complement` if it is bought "
-            "with one more often than by chance, else `neutral`."
+            description="`substitute` if it is a substitute of an item in the cart, else `complement` if it "
+            "is a complement of one, else `neutral`: as in `/items/{item_id}/related`."
         ),
     ]
     because: Annotated[
@@ -213,5 +212,5 @@ class InsightsAnswer(BaseModel):
         description="Null for a cart with fewer than two known items, for sizes of which there were too few "
         "baskets to compare with, and for versions trained by release 0.1."
     )
-    complements: list[RelatedPair] = Field(description="The pairs that attract each other most.")
-    substitutes: list[RelatedPair] = Field(description="The pairs that replace each other most.")
+    complements: list[RelatedPair] = Field(description="Pairs that go together, the surest first.")
+    substitutes: list[RelatedPair] = Field(description="Pairs that replace each other, the surest first.")

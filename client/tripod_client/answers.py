@@ -81,12 +81,22 @@ class BatchAnswer(TypedDict):
     took_ms: float
 
 
-class RelatedPair(TypedDict):
-    """Two items; a lift above 1 makes them complements."""
+class _Lift(TypedDict):
+    """How much more often two items are together than by chance, with the 95 % interval and the counts."""
+
+    lift: float
+    lift_low: float
+    lift_high: float
+    together: int | None
+    by_chance: float
+
+
+class RelatedPair(_Lift):
+    """Two items of a cart or bundle."""
 
     first: str
     second: str
-    lift: float
+    relation: Literal["complement", "substitute", "neutral"]
 
 
 class Coherence(TypedDict):
@@ -181,15 +191,13 @@ class CategoriesAnswer(TypedDict):
     categories: list[CategoryEntry]
 
 
-class RelatedItem(TypedDict):
+class RelatedItem(_Lift):
     """An item and how it relates to the one in question."""
 
     item_id: str
     name: str | None
     category: str | None
     price: float | None
-    lift: float
-    effect: float
 
 
 class RelatedAnswer(TypedDict):

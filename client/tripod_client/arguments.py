@@ -20,14 +20,19 @@ class Boosts(TypedDict, total=False):
     categories: Mapping[str, float]
 
 
-class Filters(TypedDict, total=False):
-    """Which items may appear, and how to serve the model."""
+class ItemFilters(TypedDict, total=False):
+    """Which items may appear."""
 
     exclude: Sequence[str]
     category: Sequence[str]
     min_price: float
     max_price: float
     in_stock: bool
+
+
+class Filters(ItemFilters, total=False):
+    """Which items may appear, and how to serve the model."""
+
     popularity: float
     relevance: float
     decoupling: float

@@ -13,6 +13,7 @@ from tripod_client.arguments import (
     AnyCart,
     BundleOptions,
     ItemChange,
+    ItemFilters,
     JobRequest,
     NewLine,
     RecommendOptions,
@@ -73,7 +74,7 @@ def _body(
     return body if cart_id is None else {"cart_id": cart_id, **body}
 
 
-def _options(options: RecommendOptions | BundleOptions) -> dict[str, Any]:
+def _options(options: RecommendOptions | BundleOptions | ItemFilters) -> dict[str, Any]:
     lists = {name: _list(name, options[name]) for name in ("exclude", "category") if name in options}
     return {**options, **lists}
 
@@ -200,10 +201,16 @@ def get_item(item_id: str) -> Call[answers.ItemAnswer]:
 
 
 def related_items(
-    item_id: str, relation: Literal["complement", "substitute"] = "complement", k: int = 10
+    item_id: str,
+    relation: Literal["complement", "substitute"] = "complement",
+    k: int = 10,
+    **filters: Unpack[ItemFilters],
 ) -> Call[answers.RelatedAnswer]:
-    """What goes with an item, or what would replace it."""
-    return Call("GET", _path("items", item_id, "related"), {"relation": relation, "k": k})
+    """What goes with an item, or what would replace it, the surest first; empty if the baskets show none."""
+    query = {"relation": relation, "k": k, **_options(filters)}
+    if "exclude" in query:
+        query["exclude"] = json.dumps(query["exclude"])  # an id may hold a comma
+    return Call("GET", _path("items", item_id, "related"), query)
 
 
 def patch_item(item_id: str, **change: Unpack[ItemChange]) -> Call[answers.ItemAnswer]:

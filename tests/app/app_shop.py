@@ -7,9 +7,10 @@ from pathlib import Path
 import numpy as np
 
 from model_store import Draft, Items, Knobs, ModelStore
-from ndpp import Kernel, Relevance
+from ndpp import Kernel, Lifts, Relevance
 from ndpp.basket_sizes import FEATURES, BasketSizes
 from ndpp.coherence import CoherenceScale
+from ndpp.lifts import COMPLEMENT, SUBSTITUTE
 
 GROUPS = 15
 KINDS = ("camera", "tripod", "compact", "film")  # camera and tripod complement, camera and compact replace
@@ -69,6 +70,32 @@ def planted_coherence() -> CoherenceScale:
     return CoherenceScale(quantiles, np.array([300, 200, 0, 0, 0, 0]))
 
 
+def planted_lifts() -> Lifts:
+    """Each item is in 200 of 2,000 baskets of three or four: 20 of them would hold any two by chance."""
+    size = len(KINDS) * GROUPS
+    counts = np.zeros((size, 7), dtype=np.int32)
+    counts[:, 2] = 200
+    pairs = []
+    for camera in range(0, size, len(KINDS)):
+        tripod, compact, film = camera + 1, camera + 2, camera + 3
+        pairs += [(camera, tripod, 80, COMPLEMENT), (camera, film, 50, COMPLEMENT)]
+        pairs += [(camera, compact, 2, SUBSTITUTE), (compact, film, 22, 0)]
+    both = sorted(pairs + [(second, first, *rest) for first, second, *rest in pairs])
+    rows, partners, together, relations = (np.array(column) for column in zip(*both, strict=True))
+    return Lifts(
+        class_counts=counts,
+        class_totals=np.array([0, 0, 2000, 0, 0, 0, 0]),
+        offsets=np.searchsorted(rows, np.arange(size + 1)),
+        partners=partners.astype(np.int32),
+        together=together.astype(np.int32),
+        relations=relations.astype(np.uint8),
+        least=1,
+        level=0.0,
+        slope=0.5,
+        weight=5.0,
+    )
+
+
 def draft(knobs: Knobs | None = None, strength: float = 1.0) -> Draft:
     ids = item_ids()
     items = Items(
@@ -84,6 +111,7 @@ def draft(knobs: Knobs | None = None, strength: float = 1.0) -> Draft:
         kind="scalable",
         items=items,
         relevance=planted_relevance(),
+        lifts=planted_lifts(),
         knobs=knobs or Knobs(),
         hyperparameters={},
         metrics={"hit@10": 0.5},

@@ -6,7 +6,9 @@ from typing import Any
 import httpx
 import numpy as np
 import pytest
-from app_shop import item_ids, planted_kernel, planted_relevance
+from app_shop import item_ids, planted_kernel, planted_lifts, planted_relevance
+
+from ndpp import Relations
 
 METHODS = ["greedy", "local_search", "stochastic", "mcmc", "sample"]
 
@@ -57,12 +59,18 @@ def test_a_bundle_tells_the_truth_about_itself(shop: httpx.Client, method: str, 
     assert sum(np.log(item["gain"]) for item in bundle["items"]) == pytest.approx(bundle["log_det"])
     prices = [item["price"] for item in bundle["items"]]
     assert bundle["total_price"] == (None if None in prices else pytest.approx(sum(prices)))
-    pairs = {(pair["first"], pair["second"]): pair["lift"] for pair in bundle["lifts"]}
+    pairs = {(pair["first"], pair["second"]): pair for pair in bundle["lifts"]}
     assert set(pairs) == set(itertools.combinations(given + names, 2))
-    kernel, everything = planted_kernel(), item_ids()
-    for (first, second), lift in pairs.items():
-        (a, b), (c, d) = kernel.submatrix([everything.index(first), everything.index(second)])
-        assert lift == pytest.approx(1 - b * c / (a * d), rel=1e-4)
+    assert [pair["lift"] for pair in bundle["lifts"]] == sorted(
+        (pair["lift"] for pair in bundle["lifts"]), reverse=True
+    )
+    relations, everything = Relations(planted_kernel(), planted_lifts()), item_ids()
+    for (first, second), pair in pairs.items():
+        found = relations.between([everything.index(first)], [everything.index(second)])
+        assert pair["lift"] == pytest.approx(found.lift[0], rel=1e-4)
+        assert pair["lift_low"] == pytest.approx(found.low[0], rel=1e-4)
+        assert pair["together"] == found.counted(0)
+        assert pair["relation"] == ("neutral", "complement", "substitute")[found.relation[0]]
 
 
 def test_greedy_completes_a_cart_with_its_complement(shop: httpx.Client) -> None:

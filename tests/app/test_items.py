@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -8,7 +9,10 @@ import httpx
 import numpy as np
 import pytest
 from app_process import Service, Valkey, eventually
-from app_shop import item_ids, planted_kernel, publish
+from app_shop import draft, item_ids, planted_kernel, publish
+from scipy import stats
+
+from model_store import ModelStore
 
 KEY = "a-key-of-the-operator"
 
@@ -55,37 +59,86 @@ def test_an_item(shop: httpx.Client) -> None:
     assert "no/such item" in missing.json()["detail"]
 
 
-@pytest.mark.parametrize("relation", ["complement", "substitute"])
-def test_related_items_are_those_of_the_dense_kernel(shop: httpx.Client, relation: str) -> None:
-    answer = shop.get("/items/camera-4/related", params={"relation": relation, "k": 100}).json()
+def related(shop: httpx.Client, **query: Any) -> list[str]:
+    answer = shop.get("/items/camera-4/related", params={"k": 100, **query}).json()
+    return [item["item_id"] for item in answer["items"]]
+
+
+def test_related_items_have_the_lift_that_the_counts_give(shop: httpx.Client) -> None:
+    complements = shop.get("/items/camera-4/related").json()
+    assert complements["relation"] == "complement"
+    (substitute,) = shop.get("/items/camera-4/related", params={"relation": "substitute"}).json()["items"]
+    assert [item["item_id"] for item in complements["items"]] == ["tripod-4", "film-4"]
+    assert substitute["item_id"] == "compact-4"
     kernel, names = planted_kernel(), item_ids()
-    L, row = kernel.submatrix(range(kernel.size)), names.index("camera-4")
-    effects = -L[row] * L[:, row] / L[row, row]
-    effects[row] = 0
-    sign = 1 if relation == "complement" else -1
-    strongest = names[int(np.argmax(sign * effects))]
-    assert strongest == ("tripod-4" if relation == "complement" else "compact-4")
-    assert answer["items"][0]["item_id"] == strongest
-    for item in answer["items"]:
+    L = kernel.submatrix(range(kernel.size))
+    K = np.eye(len(L)) - np.linalg.inv(np.eye(len(L)) + L)
+    row = names.index("camera-4")
+    for item, together in zip([*complements["items"], substitute], [80, 50, 2], strict=True):
         other = names.index(item["item_id"])
-        assert item["effect"] == pytest.approx(effects[other], rel=1e-4, abs=1e-9)
-        assert item["lift"] == pytest.approx(1 + effects[other] / L[other, other], rel=1e-4)
-        assert sign * item["effect"] > 0
+        mean = (1 - K[row, other] * K[other, row] / (K[row, row] * K[other, other])) ** 0.5
+        posterior = stats.gamma(together + 5, scale=1 / (20 + 5 / mean))
+        assert (item["together"], item["by_chance"]) == (together, pytest.approx(20))
+        assert item["lift"] == pytest.approx(posterior.mean(), rel=1e-4)
+        assert item["lift_low"] == pytest.approx(posterior.ppf(0.025), rel=0.02)
+        assert item["lift_high"] == pytest.approx(posterior.ppf(0.975), rel=0.02)
+        assert item["name"] == item["item_id"].replace("-", " ").capitalize()
+    assert related(shop, k=1) == ["tripod-4"]
     assert shop.get("/items/odd/related").status_code == 404
 
 
-def test_related_items_that_are_sold_out_or_hidden_are_not_shown(shop: httpx.Client) -> None:
-    def related() -> list[str]:
-        answer = shop.get("/items/camera-4/related", params={"k": 100}).json()
+def test_an_item_without_relations_has_empty_lists(shop: httpx.Client) -> None:
+    answer = shop.get("/items/film-4/related", params={"relation": "substitute"}).json()
+    assert answer["items"] == []
+
+
+def test_related_items_obey_the_filters_of_recommendations(shop: httpx.Client) -> None:
+    assert related(shop) == ["tripod-4", "film-4"]
+    assert related(shop, exclude="tripod-4,unheard-of") == ["film-4"]
+    assert related(shop, exclude='["film-4"]') == ["tripod-4"]
+    assert related(shop, category="Accessories") == ["tripod-4", "film-4"]
+    assert related(shop, category="Photo") == []
+    assert related(shop, min_price=28) == ["film-4"]
+    assert related(shop, max_price=28) == ["tripod-4"]
+    answer = shop.get("/items/camera-4/related", params={"min_price": 5, "max_price": 4})
+    assert answer.status_code == 422
+    assert "min_price must not be above max_price" in answer.json()["detail"]
+
+
+def test_related_items_with_an_unknown_price_are_left_out_by_a_price_limit(shop: httpx.Client) -> None:
+    def films(**query: Any) -> list[str]:
+        answer = shop.get("/items/camera-1/related", params=query).json()  # film-1 has no price
         return [item["item_id"] for item in answer["items"]]
 
-    assert "tripod-1" not in related()  # sold out as the model has it
-    assert related()[0] == "tripod-4"
+    assert films() == ["film-1"]
+    assert films(max_price=1e6) == []
+
+
+def test_related_items_that_are_sold_out_or_hidden_are_not_shown(shop: httpx.Client) -> None:
+    sold_out = shop.get("/items/camera-1/related").json()["items"]
+    assert "tripod-1" not in [item["item_id"] for item in sold_out]  # sold out as the model has it
     for change in ({"in_stock": False}, {"boost": 0}):
         shop.patch("/items/tripod-4", json=change)
-        assert "tripod-4" not in related()
+        assert related(shop) == ["film-4"]
+        assert related(shop, in_stock=False) == (["film-4"] if "boost" in change else ["tripod-4", "film-4"])
         shop.patch("/items/tripod-4", json=dict.fromkeys(change))
-    assert related()[0] == "tripod-4"
+    assert related(shop) == ["tripod-4", "film-4"]
+
+
+def test_a_model_without_lifts_relates_nothing(start: Callable[..., Service], tmp_path: Path) -> None:
+    """As every version of release 0.1."""
+    store = ModelStore(tmp_path / "store")
+    store.activate(store.publish(replace(draft(), lifts=None)))
+    shop = start().ready().client
+    for relation in ("complement", "substitute"):
+        assert related(shop, relation=relation) == []
+    answer = shop.get("/recommend", params={"items": "camera-3", "k": 5}).json()
+    assert {item["relation"] for item in answer["items"]} == {"neutral"}
+    bundle = shop.get("/bundles", params={"items": "camera-3", "k": 2}).json()["bundles"][0]
+    assert bundle["lifts"] == []
+    shop.post("/carts/torn/items", json={"items": [{"item_id": n} for n in ("camera-0", "compact-0")]})
+    insights = shop.get("/carts/torn/insights").json()
+    assert insights["complements"] == insights["substitutes"] == []
 
 
 def test_what_the_shop_says_counts_at_once(service: Service) -> None:

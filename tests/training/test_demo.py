@@ -5,14 +5,17 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import polars as pl
 import pytest
 
 from model_store import ModelStore
-from ndpp import lift
+from ndpp import Kernel, Relations
+from ndpp.lifts import COMPLEMENT, SUBSTITUTE
 from training.demo import GROCERIES_NOTICE, TINY_GROUPS, DemoFiles, write_demo_data
 from training.item_table import read_item_table
-from training.reading import read_baskets
+from training.lifts import learn_lifts
+from training.reading import ReadingRules, read_baskets
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 
@@ -58,17 +61,39 @@ def test_demo_publishes_an_active_model_with_the_planted_relations(training: Run
     model = ModelStore(tmp_path / "store").open()
     assert result.stdout.strip() == model.version
     row = {item: number for number, item in enumerate(model.items.ids)}
+    assert model.lifts is not None
+    relations = Relations(model.kernel, model.lifts)
     for first, brought_along, _, _ in TINY_GROUPS:
-        assert lift(model.kernel, row[first], row[brought_along]) > 1
+        assert row[brought_along] in relations.stated(row[first], COMPLEMENT)
     # Of rare items it tells little that they never meet; the first groups are the popular ones.
     for _, _, one, or_other in TINY_GROUPS[:3]:
-        assert lift(model.kernel, row[one], row[or_other]) < 1
+        assert relations.between([row[one]], [row[or_other]]).high[0] < 1
     assert model.items.names[row["baby-wipes"]] == "Baby wipes"
 
     again = training("demo", *arguments, "--if-empty")
     assert again.returncode == 0
     assert model.version in again.stderr
     assert len(ModelStore(tmp_path / "store").versions()) == 1
+
+
+def test_groceries_that_replace_each_other(groceries: DemoFiles) -> None:
+    """From the counts alone: the kernel is one of independent items."""
+    baskets = read_baskets(str(groceries.baskets), ReadingRules(min_item_count=20)).baskets
+    popular = np.sqrt(baskets.counts / len(baskets))
+    kernel = Kernel.symmetric(np.zeros((len(popular), 1)), popular)
+    relations = Relations(kernel, learn_lifts(baskets, kernel))
+    row = {item: number for number, item in enumerate(baskets.catalogue)}
+
+    def substitutes(item: str) -> set[str]:
+        return {baskets.catalogue[other] for other in relations.stated(row[item], SUBSTITUTE)}
+
+    assert {"eggs-x-large", "eggs-medium", "eggs-jumbo"} <= substitutes("eggs-large")
+    assert all(item.startswith("eggs") for item in substitutes("eggs-large"))
+    assert substitutes("liquid-laundry-detergents") == {"powder-laundry-detergent"}
+    assert "regular-garden" in substitutes("head-lettuce")
+    assert substitutes("shampoo") == substitutes("fluid-milk-white-only") == set()
+    conditioner = row["hair-conditioners-and-rinses"]
+    assert conditioner in relations.stated(row["shampoo"], COMPLEMENT)
 
 
 def test_a_folder_that_cannot_be_written_is_a_sentence(training: Run, tmp_path: Path) -> None:

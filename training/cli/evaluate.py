@@ -117,6 +117,7 @@ def evaluate(
             questions,
             train,
             steered,
+            lifts=stored.lifts,
             peers=(*BASELINES, Blend) if baselines else (),
             progress=status.update,
         )

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ndpp import Lifts, Relations
 from training.baselines import BASELINES, Baseline, fit_baselines
 from training.baskets import Baskets, ItemRows
 from training.errors import DataError
@@ -19,7 +20,7 @@ from training.evaluation.queries import (
     translate,
     translate_queries,
 )
-from training.evaluation.relations import Relations, strongest_relations
+from training.evaluation.relations import StrongestPairs, strongest_pairs
 from training.evaluation.scoring import Evaluation, evaluate_models
 from training.evaluation.tripod import TripodModel
 from training.recommender import Recommender
@@ -44,7 +45,7 @@ class Assessment:
 
     evaluation: Evaluation
     calibration: NextItemCalibration | None  # None if the model gives no probabilities
-    relations: Relations | None
+    relations: StrongestPairs | None
 
 
 def questions_from(
@@ -67,6 +68,7 @@ def assess(
     train: Baskets | None,
     validation: Baskets | None = None,
     *,
+    lifts: Lifts | None = None,
     peers: Sequence[type[Baseline]] = BASELINES,
     progress: Callable[[str], None] = lambda _: None,
 ) -> Assessment:
@@ -87,7 +89,7 @@ def assess(
         skipped=skipped,
         progress=lambda name: progress(f"asking {name}"),
     )
-    relations = None if train is None else strongest_relations(model.kernel, names, train)
+    relations = None if lifts is None else strongest_pairs(Relations(model.kernel, lifts), names)
     calibration = None
     if model.gives_probabilities and questions.prefixes is not None:
         progress("comparing claims with what came true")

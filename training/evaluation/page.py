@@ -18,7 +18,7 @@ from training.evaluation.charts import (
 )
 from training.evaluation.metrics import NLL, QUERY_METRICS, SET_METRICS
 from training.evaluation.queries import Protocol
-from training.evaluation.relations import Pair, Relations
+from training.evaluation.relations import Pair, StrongestPairs
 from training.evaluation.scoring import Evaluation, Metrics
 
 if TYPE_CHECKING:
@@ -209,14 +209,14 @@ def _calibration(calibration: NextItemCalibration | None) -> str:
     )
 
 
-def _relations(relations: Relations | None) -> str:
+def _relations(relations: StrongestPairs | None) -> str:
     if relations is None:
         return ""
     return (
-        "<section><h2>What goes together, what replaces each other</h2><p>Pairs of popular items with the"
-        " strongest relation in the learned model. With a lift of 3 it expects the two together three times"
-        " as often as by chance; with 0.2, a fifth as often. Beside it, the baskets that hold both, and how"
-        " many would by chance.</p>"
+        "<section><h2>What goes together, what replaces each other</h2><p>The pairs that the counts are"
+        " surest of. With a lift of 3 two items are together three times as often as chance would bring them"
+        " together in baskets of that size; with 0.2, a fifth as often. In brackets the 95 % interval. Beside"
+        " it, the baskets that hold both, and how many would by chance.</p>"
         f'<div class="row">{_pair_table("Complements", relations.complements)}'
         f"{_pair_table('Substitutes', relations.substitutes)}</div></section>"
     )
@@ -226,14 +226,19 @@ def _pair_table(title: str, pairs: Sequence[Pair]) -> str:
     if not pairs:
         return f"<div><h3>{title}</h3><p>None with enough evidence.</p></div>"
     rows = "".join(
-        f"<tr><td>{escape(pair.first)}<br>{escape(pair.second)}</td><td>{pair.lift:.2f}</td>"
-        f"<td>{pair.together:,}</td><td>{pair.by_chance:,.1f}</td></tr>"
+        f"<tr><td>{escape(pair.first)}<br>{escape(pair.second)}</td><td>{pair.lift:.2f}"
+        f" ({pair.lift_low:.2f}–{pair.lift_high:.2f})</td><td>{_count(pair.together)}</td>"
+        f"<td>{pair.by_chance:,.1f}</td></tr>"
         for pair in pairs
     )
     return (
         f"<div><h3>{title}</h3><table class='pairs'><thead><tr><th>pair</th><th>lift</th>"
         f"<th>together</th><th>by chance</th></tr></thead><tbody>{rows}</tbody></table></div>"
     )
+
+
+def _count(together: int | None) -> str:
+    return "–" if together is None else f"{together:,}"
 
 
 def _curve(curve: Sequence[CurvePoint]) -> str:

@@ -1,4 +1,4 @@
-"""The strongest complements and substitutes that a kernel has learned, by name and with their evidence."""
+"""The surest complements and substitutes by name, and stated lifts against baskets not learned from."""
 
 from __future__ import annotations
 
@@ -6,93 +6,103 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-import numpy as np
-from numpy.typing import NDArray
-
-from ndpp import Kernel
+from ndpp import Relations
+from ndpp.kernel import Indices
+from ndpp.lifts import COMPLEMENT, SUBSTITUTE
 from training.baskets import Baskets
-from training.incidence import co_counts
+from training.lifts import Counts
 
-POPULAR = 2000  # only pairs among so many of the most bought items: their lifts rest on many baskets
-ENOUGH_BASKETS = 5  # baskets seen (complements) or expected (substitutes) with both items
 SHOWN = 12
 PAIRS_PER_ITEM = 2  # so that one item cannot fill the list
+ENOUGH_BY_CHANCE = 3.0  # baskets that it takes to tell whether two items avoid each other
+RARELY_TOGETHER = 0.8  # a counted lift below this confirms that two items are substitutes
 
 
 @dataclass(frozen=True)
 class Pair:
-    """Two items: the model's lift P(both) / (P(one) P(other)), and what the baskets say."""
+    """Two items by name, their lift with its 95 % interval, and the counts behind it."""
 
     first: str
     second: str
     lift: float
-    together: int  # baskets that hold both
-    by_chance: float  # baskets that would, were the two bought independently
+    lift_low: float
+    lift_high: float
+    together: int | None  # baskets that hold both
+    by_chance: float  # baskets that would, were the two unrelated
 
 
 @dataclass(frozen=True)
-class Relations:
-    """Pairs with the highest and the lowest lift."""
+class StrongestPairs:
+    """The complements with the highest lower end, the substitutes with the lowest upper end of the lift."""
 
     complements: tuple[Pair, ...]
     substitutes: tuple[Pair, ...]
 
 
-def strongest_relations(kernel: Kernel, names: Sequence[str], baskets: Baskets) -> Relations:
-    """Scan all pairs among the popular items of `baskets`, whose rows are the kernel's."""
-    size = min(POPULAR, kernel.size)
-    popular = np.sort(np.argsort(-baskets.counts, kind="stable")[:size])
-    first, second = np.triu_indices(size, k=1)
-    lift = marginal_lifts(kernel, popular)[first, second]
-    together = co_counts(baskets)[popular][:, popular].toarray()[first, second].astype(np.int64)
-    counts = baskets.counts[popular]
-    by_chance = counts[first] * counts[second] / max(len(baskets), 1)
+@dataclass(frozen=True)
+class LiftCheck:
+    """Stated relations against the counts of baskets that were not learned from."""
 
-    def pairs(chosen: NDArray[np.intp]) -> tuple[Pair, ...]:
-        candidates = (
-            Pair(
-                names[popular[first[i]]],
-                names[popular[second[i]]],
-                float(lift[i]),
-                int(together[i]),
-                float(by_chance[i]),
-            )
-            for i in chosen
+    complements: int  # stated pairs
+    claimed: float  # Σ lift · by_chance: the joint baskets that the stated complements promise
+    counted: int  # … and those that there are
+    substitutes: int  # stated pairs
+    judged: int  # … that chance would bring together often enough to judge
+    confirmed: int  # … and whose counted lift is below RARELY_TOGETHER
+
+
+def strongest_pairs(relations: Relations, names: Sequence[str]) -> StrongestPairs:
+    """What a report shows; the numbers are those of `/items/{id}/related`."""
+    return StrongestPairs(
+        _surest(relations, COMPLEMENT, names),
+        _surest(relations, SUBSTITUTE, names),
+    )
+
+
+def check_lifts(relations: Relations, unseen: Baskets) -> LiftCheck:
+    """Hold all stated complements and substitutes against baskets over the same catalogue."""
+    counts = Counts(unseen)
+    pairs = relations.all_stated(COMPLEMENT)
+    claimed = relations.between(*pairs).lift * counts.by_chance_of(*pairs)
+    apart = relations.all_stated(SUBSTITUTE)
+    by_chance, together = counts.by_chance_of(*apart), counts.together_of(*apart)
+    judged = by_chance >= ENOUGH_BY_CHANCE
+    return LiftCheck(
+        complements=len(pairs[0]),
+        claimed=float(claimed.sum()),
+        counted=int(counts.together_of(*pairs).sum()),
+        substitutes=len(apart[0]),
+        judged=int(judged.sum()),
+        confirmed=int((together < RARELY_TOGETHER * by_chance)[judged].sum()),
+    )
+
+
+def _surest(relations: Relations, relation: int, names: Sequence[str]) -> tuple[Pair, ...]:
+    first, second = relations.all_stated(relation)
+    found = relations.between(first, second)
+    return tuple(
+        Pair(
+            names[first[i]],
+            names[second[i]],
+            float(found.lift[i]),
+            float(found.low[i]),
+            float(found.high[i]),
+            found.counted(i),
+            float(found.by_chance[i]),
         )
-        return _varied(candidates)
-
-    # A pair is shown only where the baskets do not contradict the model.
-    attracted = (lift > 1) & (together >= ENOUGH_BASKETS) & (together > by_chance)
-    replaced = (lift < 1) & (by_chance >= ENOUGH_BASKETS) & (together < by_chance)
-    order = np.argsort(lift, kind="stable")
-    return Relations(pairs(order[::-1][attracted[order[::-1]]]), pairs(order[replaced[order]]))
+        for i in _varied(found.surest_first(relation).tolist(), first, second)
+    )
 
 
-def marginal_lifts(kernel: Kernel, rows: NDArray[np.intp]) -> NDArray[np.float64]:
-    """P(i and j in the basket) / (P(i) P(j)) = 1 − K_ij K_ji / (K_ii K_jj) with K = I − (I + L)⁻¹.
-
-    Unlike the same ratio of L's entries, which compares baskets of exactly two items with baskets of one, it
-    can be held against counts.
-    """
-    factors = kernel.factors.astype(np.float64)
-    shrink = 1 / (1 + kernel.diagonal)
-    gram = factors.T @ (shrink[:, None] * factors)
-    inner = np.linalg.solve(np.eye(kernel.rank) + kernel.core @ gram, kernel.core)  # (R, R)
-    chosen = shrink[rows, None] * factors[rows]  # (n, R)
-    K = chosen @ inner @ chosen.T + np.diag(1 - shrink[rows])
-    alone = np.maximum(np.diag(K), np.finfo(np.float64).tiny)
-    lift: NDArray[np.float64] = np.maximum(1 - (K / alone[:, None]) * (K.T / alone[None, :]), 0)
-    return lift
-
-
-def _varied(candidates: Iterable[Pair]) -> tuple[Pair, ...]:
+def _varied(order: Iterable[int], first: Indices, second: Indices) -> list[int]:
     """The first pairs in which no item comes too often."""
-    seen: Counter[str] = Counter()
-    shown: list[Pair] = []
-    for pair in candidates:
-        if seen[pair.first] < PAIRS_PER_ITEM and seen[pair.second] < PAIRS_PER_ITEM:
+    seen: Counter[int] = Counter()
+    shown: list[int] = []
+    for pair in order:
+        both = int(first[pair]), int(second[pair])
+        if max(seen[item] for item in both) < PAIRS_PER_ITEM:
             shown.append(pair)
-            seen.update((pair.first, pair.second))
+            seen.update(both)
         if len(shown) == SHOWN:
             break
-    return tuple(shown)
+    return shown

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from training.evaluation.calibration import NextItemCalibration
 from training.evaluation.page import render
-from training.evaluation.relations import Relations
+from training.evaluation.relations import StrongestPairs
 from training.evaluation.scoring import Evaluation
 
 
@@ -28,7 +28,7 @@ class ReportData:
     facts: Mapping[str, str]  # what was trained on what: label → value
     evaluation: Evaluation
     curve: Sequence[CurvePoint] = ()
-    relations: Relations | None = None
+    relations: StrongestPairs | None = None
     calibration: NextItemCalibration | None = None
     notes: Sequence[str] = field(default_factory=tuple)  # what a reader must know before trusting a figure
 

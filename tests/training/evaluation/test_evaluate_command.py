@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +14,11 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from model_store import Draft, Items, Knobs, ModelStore
-from ndpp import Kernel, Relevance
+from ndpp import Kernel, Relations, Relevance
+from ndpp.lifts import COMPLEMENT
 from training.__main__ import app
 from training.baskets import Baskets
+from training.lifts import learn_lifts
 from training.reading import read_baskets
 
 HOLDOUT, VALIDATION, SEED = 60, 30, 4
@@ -71,6 +73,29 @@ def made(tmp_path: Path, baskets: Baskets, noted: dict[str, Any]) -> Shop:
     version = store.publish(draft)
     store.activate(version)
     return Shop(tmp_path / "store", path, version)
+
+
+def with_lifts(shop: Shop) -> Shop:
+    """The same model with lifts, in which all that met are complements."""
+    store, data = ModelStore(shop.store), read_baskets(str(shop.baskets)).baskets
+    old = store.open(shop.version)
+    lifts = learn_lifts(data, old.kernel)
+    draft = Draft(
+        kernel=old.kernel,
+        kind=old.manifest.kind,
+        items=old.items,
+        relevance=old.relevance,
+        knobs=old.manifest.knobs,
+        hyperparameters=old.manifest.hyperparameters,
+        metrics={},
+        data_fingerprint=old.manifest.data_fingerprint,
+        seed=old.manifest.seed,
+        files={"training_curve.json": old.read_file("training_curve.json")},
+        lifts=replace(lifts, relations=np.full_like(lifts.relations, COMPLEMENT)),
+    )
+    version = store.publish(draft)
+    store.activate(version)
+    return replace(shop, version=version)
 
 
 def run(shop: Shop, *arguments: object) -> Result:
@@ -209,6 +234,7 @@ def test_the_protocols_differ(shop: Shop, tmp_path: Path) -> None:
 
 
 def test_a_report_is_written(shop: Shop, tmp_path: Path) -> None:
+    shop = with_lifts(shop)
     folder = tmp_path / "new" / "report"
     result = run(shop, "--baskets", shop.baskets, "--report", folder, "--seed", 5)
     assert result.exit_code == 0, result.output
@@ -217,7 +243,16 @@ def test_a_report_is_written(shop: Shop, tmp_path: Path) -> None:
     assert "it has seen test baskets" in html
     document = json.loads((folder / "report.json").read_text())
     assert document["curve"][-1] == {"step": 50, "validation_log_likelihood": -27.5}
-    assert document["complements"][0]["first"].startswith("Item ")
+    model = ModelStore(shop.store).open(shop.version)
+    assert model.lifts is not None
+    pair = document["complements"][0]
+    rows = [model.items.ids.index(pair[side].removeprefix("Item ")) for side in ("first", "second")]
+    found = Relations(model.kernel, model.lifts).between(*([row] for row in rows))
+    assert (pair["lift"], pair["lift_low"], pair["together"]) == (
+        found.lift[0],
+        found.low[0],
+        found.counted(0),
+    )
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import asdict
 from html.parser import HTMLParser
 from xml.etree import ElementTree
 
@@ -13,14 +14,18 @@ from training.baskets import Baskets
 from training.evaluation.assess import Assessment, assess, questions_from
 from training.evaluation.calibration import CalibrationBin, Claim, NextItemCalibration
 from training.evaluation.charts import category_axis, interval_chart, line_chart, number_axis, scatter_chart
-from training.evaluation.relations import marginal_lifts, strongest_relations
+from training.evaluation.relations import Pair, StrongestPairs
 from training.evaluation.report import CurvePoint, Report, ReportData, write_report
 from training.evaluation.tripod import TripodModel
+from training.lifts import learn_lifts
 from training.mixture import START
 
-from .conftest import make_baskets
-
 HOSTILE = '<script>alert("1")</script> & Söhne'
+
+RELATIONS = StrongestPairs(
+    complements=(Pair(HOSTILE, "beans", 3.0, 2.5, 3.6, 120, 40.5),),
+    substitutes=(Pair("tea", "coffee", 0.2, 0.1, 0.4, None, 9.0),),
+)
 
 
 class Page(HTMLParser):
@@ -59,7 +64,7 @@ def assessment(random_kernel: Kernel, baskets: Baskets) -> Assessment:
     names = [HOSTILE, *(f"item {row}" for row in range(1, 60))]
     questions = questions_from(baskets, baskets.catalogue)
     model = TripodModel(NextItem(random_kernel, START.mixture(0.5)))
-    return assess(model, names, questions, baskets)
+    return assess(model, names, questions, baskets, lifts=learn_lifts(baskets, random_kernel))
 
 
 @pytest.fixture(scope="session")
@@ -71,7 +76,7 @@ def report(assessment: Assessment) -> Report:
             facts={"Data": HOSTILE},
             evaluation=assessment.evaluation,
             curve=curve,
-            relations=assessment.relations,
+            relations=RELATIONS,
             calibration=assessment.calibration,
             notes=[HOSTILE],
         )
@@ -114,6 +119,9 @@ def test_the_json_holds_the_same_figures(report: Report, assessment: Assessment)
     assert assessment.calibration is not None
     assert document["calibration"]["first"]["claimed"] == assessment.calibration.first.claimed
     assert len(document["calibration"]["bins"]) == 10
+    assert document["complements"] == [asdict(pair) for pair in RELATIONS.complements]
+    assert document["substitutes"] == [asdict(pair) for pair in RELATIONS.substitutes]
+    assert "<td>0.20 (0.10–0.40)</td><td>–</td><td>9.0</td>" in report.html.decode()
     hit = document["models"]["tripod"]["hit@10"]
     assert f"<strong>{hit:.1f} %</strong>" in report.html.decode()
 
@@ -124,29 +132,6 @@ def test_what_is_missing_is_left_out(assessment: Assessment) -> None:
     assert Page(html).open == []
     assert "Learning" not in html
     assert "Complements" not in html
-
-
-def test_marginal_lifts_match_the_dense_marginal_kernel(random_kernel: Kernel) -> None:
-    L = random_kernel.submatrix(np.arange(60))
-    K = np.eye(60) - np.linalg.inv(np.eye(60) + L)
-    rows = np.array([3, 7, 20, 41])
-    expected = 1 - K * K.T / np.outer(np.diag(K), np.diag(K))
-    np.testing.assert_allclose(marginal_lifts(random_kernel, rows), expected[np.ix_(rows, rows)], atol=1e-9)
-
-
-def test_relations_find_what_a_simple_kernel_was_built_with() -> None:
-    """Items 0 and 1 attract each other (skew part), 2 and 3 repel each other (parallel rows of V)."""
-    V = np.array([[1, 0, 0], [0, 1, 0], [0, 0, 1], [0, 0, 1], [0.1, 0.1, 0.1]])
-    C = np.zeros((3, 3))
-    C[0, 1], C[1, 0] = 1, -1
-    kernel = Kernel.tied(V, C, np.full(5, 0.1))
-    baskets = make_baskets([[0, 1]] * 30 + [[2]] * 30 + [[3]] * 30 + [[4]] * 10, "abcde")
-    relations = strongest_relations(kernel, ["camera", "tripod", "tea", "coffee", "nail"], baskets)
-    best, worst = relations.complements[0], relations.substitutes[0]
-    assert (best.first, best.second, best.together) == ("camera", "tripod", 30)
-    assert best.lift > 1
-    assert (worst.first, worst.second, worst.together, worst.by_chance) == ("tea", "coffee", 0, 9)
-    assert worst.lift < 1
 
 
 def test_charts_of_extreme_values_stay_well_formed() -> None:

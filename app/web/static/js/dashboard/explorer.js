@@ -9,7 +9,6 @@ import { relationGraph } from "./graph.js";
 
 const COUNT = 6;
 const MATCHES = 12;
-const CHANCE = 0.05; // a lift this near to 1 says nothing
 
 /** Searches /items and draws both lists of /items/{id}/related. */
 export class Explorer {
@@ -73,10 +72,8 @@ export class Explorer {
       ([item, complements, substitutes]) => this.show(item, complements.items, substitutes.items));
   }
 
-  /** @param {any} item @param {any[]} complements @param {any[]} substitutes */
-  show(item, complements, substitutes) {
-    const withIt = complements.filter((other) => other.lift > 1 + CHANCE);
-    const instead = substitutes.filter((other) => other.lift < 1 - CHANCE);
+  /** @param {any} item @param {any[]} withIt @param {any[]} instead */
+  show(item, withIt, instead) {
     const words = `${nameOf(item)}: ${plural(withIt.length, "complement")}, ${plural(instead.length, "substitute")}.`;
     this.title.textContent = `${words} A number is the lift: how much more often two are together than by chance.`;
     announce(words);

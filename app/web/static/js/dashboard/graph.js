@@ -8,7 +8,7 @@ const ROW = 46;
 const BOX = { width: 290, height: 34 };
 const LETTERS = 28;
 
-/** @typedef {{ item_id: string, name: string | null, lift: number }} Related */
+/** @typedef {{ item_id: string, name: string | null, lift: number, lift_low: number, lift_high: number, together: number | null, by_chance: number }} Related */
 /** @typedef {"substitute" | "complement"} Relation */
 
 /** @param {string} text */
@@ -55,6 +55,12 @@ function edge(other, relation, middle, y) {
   return s("path", { class: `edge ${relation}`, d: `M${from} ${middle}C${bend} ${middle} ${bend} ${y} ${to} ${y}`, "stroke-width": width.toFixed(1) });
 }
 
+/** @param {Related} other */
+function evidence(other) {
+  const counted = other.together === null ? "" : `together in ${other.together} baskets, `;
+  return `${counted}by chance in ${figure(other.by_chance)}; lift between ${figure(other.lift_low)} and ${figure(other.lift_high)}`;
+}
+
 /** @param {Related} other @param {Relation} relation @param {number} y @param {(itemId: string) => void} pick */
 function node(other, relation, y, pick) {
   const x = relation === "substitute" ? 0 : WIDTH - BOX.width;
@@ -72,7 +78,7 @@ function node(other, relation, y, pick) {
     },
   },
   s("rect", { x: x + 1, y: y - BOX.height / 2, width: BOX.width - 2, height: BOX.height, rx: relation === "substitute" ? 4 : 17 }),
-  s("title", {}, nameOf(other)),
+  s("title", {}, `${nameOf(other)}: ${evidence(other)}`),
   s("text", { x: x + 14, y: y + 5 }, text),
   s("text", { class: "lift", x: x + BOX.width - 14, y: y + 4, "text-anchor": "end" }, lift));
 }

@@ -6,7 +6,6 @@ import { nameOf, plural, price } from "../format.js";
 import { Panel, note } from "../panel.js";
 import { badge } from "../relation.js";
 
-const REPLACES = 0.95; // a lift above this is chance
 
 /** Shows the cart as the service has it. */
 export class CartPanel {
@@ -106,8 +105,7 @@ export class CartPanel {
     this.panel.showRequest(call);
     place.replaceChildren("Looking …");
     try {
-      const { items } = await ask(call);
-      const found = items.filter((/** @type {any} */ other) => other.lift < REPLACES);
+      const { items: found } = await ask(call);
       this.shop.remember(found);
       place.replaceChildren(...(found.length ? [this.swapList(item, found)] : ["Nothing replaces it, as far as the baskets tell."]));
     } catch (error) {

@@ -7,7 +7,6 @@ import { ring } from "../meter.js";
 import { Panel, note } from "../panel.js";
 import { badge } from "../relation.js";
 
-const CHANCE = 0.05; // a lift this near to 1 says nothing
 
 /** Shows the insights of the cart. */
 export class InsightsPanel {
@@ -54,8 +53,8 @@ export class InsightsPanel {
   /** @param {any} answer */
   pairs(answer) {
     const listed = [
-      ...answer.complements.filter((/** @type {any} */ pair) => pair.lift > 1 + CHANCE).slice(0, 2).map((/** @type {any} */ pair) => ["complement", pair, "together"]),
-      ...answer.substitutes.filter((/** @type {any} */ pair) => pair.lift < 1 - CHANCE).slice(0, 2).map((/** @type {any} */ pair) => ["substitute", pair, "either or"]),
+      ...answer.complements.slice(0, 2).map((/** @type {any} */ pair) => ["complement", pair, "together"]),
+      ...answer.substitutes.slice(0, 2).map((/** @type {any} */ pair) => ["substitute", pair, "either or"]),
     ];
     return listed.length ? h("ul", { class: "pairs" }, listed.map(([relation, pair, word]) => h("li", {},
       badge(relation, word),

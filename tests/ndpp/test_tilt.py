@@ -1,4 +1,4 @@
-"""Tilts and pair relations."""
+"""Tilts."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from ndpp_reference import KINDS, full_matrix, make_kernel
 
-from ndpp import Kernel, Relevance, Tilt, condition, lift, lifts
+from ndpp import Kernel, Relevance, Tilt, condition
 
 
 def test_tilts_multiply() -> None:
@@ -47,15 +47,6 @@ def test_factors_must_be_finite_and_not_negative(factor: float) -> None:
 def test_one_factor_a_row() -> None:
     with pytest.raises(ValueError, match="one factor a row"):
         Tilt(None, np.array([1, 2]), np.array([1.0]))
-
-
-def test_lift_is_the_ratio_of_minors() -> None:
-    kernel = make_kernel(np.random.default_rng(7), 6, "scalable")
-    L = full_matrix(kernel)
-    pair = np.linalg.det(L[np.ix_([1, 4], [1, 4])]) / (L[1, 1] * L[4, 4])
-    assert lift(kernel, 1, 4) == pytest.approx(pair)
-    assert lifts(kernel, [4, 0, 1])[0, 2] == pytest.approx(pair)
-    assert (lifts(Kernel.symmetric(np.zeros((2, 1))), [0, 1]) == 1).all()
 
 
 def test_an_item_that_stands_in_the_cart_twice_is_evidence_once() -> None:

@@ -1,0 +1,200 @@
+"""Lift: how often two items are bought together, against how often chance alone would bring them together.
+
+    lift = together / by_chance,    by_chance = Σ_c n_ic n_jc / N_c
+
+over classes c of baskets of like size: a large basket holds everything, which is no relation. Unrelated items
+have lift 1. Counts of rare pairs say little, so the lift is the mean of a posterior: the prior is a gamma
+distribution with mean m = exp(α + β log(the marginal kernel's lift)) that weighs as much as s joint baskets,
+
+    lift ~ Gamma(together + s, by_chance + s / m)
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ndpp.kernel import Indices, Kernel, Matrix, Vector
+from ndpp.marginal import Marginal
+
+SIZE_CLASSES = (1, 2, 3, 5, 9, 17, 33)  # the smallest basket of each class
+COMPLEMENT, SUBSTITUTE = 1, 2  # what `Lifts.relations` says of a pair; 0 is neither
+_Z95 = 1.959964  # 95 % of a normal distribution lie within this many deviations
+_LEAST_KERNEL_LIFT = 0.05  # so that its logarithm is finite
+_UNKNOWN = -1
+
+
+@dataclass(frozen=True, eq=False)
+class Lifts:
+    """Counts of baskets, and the prior: all that a lift is made of, but the kernel.
+
+    The counted partners of item i are `partners[offsets[i]:offsets[i + 1]]`, ascending: every item that was
+    in `least` baskets together with it, and every stated substitute. Each pair is stored in both directions.
+    """
+
+    class_counts: NDArray[np.int32]  # (M, 7): baskets with the item, by size class
+    class_totals: NDArray[np.int64]  # (7,): baskets
+    offsets: NDArray[np.int64]  # (M + 1,)
+    partners: NDArray[np.int32]  # (entries,)
+    together: NDArray[np.int32]  # (entries,): baskets that hold both
+    relations: NDArray[np.uint8]  # (entries,): COMPLEMENT, SUBSTITUTE or 0
+    least: int  # a pair that is not stored was in fewer baskets than this
+    level: float  # α
+    slope: float  # β
+    weight: float  # s
+
+    def check(self, size: int) -> None:
+        """ValueError unless the counts are of `size` items and the arrays fit together."""
+        classes = len(SIZE_CLASSES)
+        if self.class_counts.shape != (size, classes) or self.offsets.shape != (size + 1,):
+            raise ValueError(f"the kernel has {size} items, the lifts {len(self.class_counts)}")
+        entries = {int(self.offsets[-1]), len(self.partners), len(self.together), len(self.relations)}
+        if self.offsets[0] != 0 or (np.diff(self.offsets) < 0).any() or len(entries) > 1:
+            raise ValueError("the offsets of the lifts do not fit their partners and counts")
+        if self.class_totals.shape != (classes,) or (self.class_counts > self.class_totals).any():
+            raise ValueError("the lifts count an item in more baskets than there are")
+        if len(self.partners):
+            if not 0 <= self.partners.min() <= self.partners.max() < size:
+                raise ValueError("the lifts name a partner that is not an item")
+            descents = np.flatnonzero(np.diff(self.partners) <= 0) + 1
+            if not np.isin(descents, self.offsets).all():
+                raise ValueError("the partners of an item are not in ascending order")
+            if self.together.min() < 0 or self.relations.max() > SUBSTITUTE:
+                raise ValueError("the lifts hold a negative count or an unknown relation")
+        if self.class_counts.min() < 0 or self.least < 1:
+            raise ValueError("the lifts hold a negative count")
+        if not np.isfinite([self.level, self.slope]).all() or not 0 < self.weight < np.inf:
+            raise ValueError("the prior of the lifts needs finite numbers and a weight above 0")
+
+
+@dataclass(frozen=True, eq=False)
+class PairLifts:
+    """The lifts of some pairs, with 95 % intervals and the counts behind them."""
+
+    lift: Vector
+    low: Vector
+    high: Vector
+    together: NDArray[np.int32]  # baskets that hold both; -1 where the count was not kept
+    by_chance: Vector  # baskets that would hold both, were the two unrelated
+    relation: NDArray[np.uint8]  # COMPLEMENT, SUBSTITUTE or 0
+
+    def counted(self, pair: int) -> int | None:
+        """`together` of one pair, None where the count was not kept."""
+        count = int(self.together[pair])
+        return None if count == _UNKNOWN else count
+
+    def surest_first(self, relation: int) -> Indices:
+        """The order of complements by the lower end of their lift, of substitutes by the upper end."""
+        return np.argsort(-self.low if relation == COMPLEMENT else self.high, kind="stable")
+
+
+@dataclass(frozen=True, eq=False)
+class Relations:
+    """Lifts, complements and substitutes of the items of a kernel."""
+
+    kernel: Kernel
+    lifts: Lifts
+
+    @cached_property
+    def _marginal(self) -> Marginal:
+        return Marginal.of(self.kernel)
+
+    @cached_property
+    def _rates(self) -> Matrix:
+        return class_rates(self.lifts.class_counts, self.lifts.class_totals)
+
+    def between(self, first: ArrayLike, second: ArrayLike) -> PairLifts:
+        """The lifts of pairs of different rows; those of one first row should follow each other."""
+        one, other = np.asarray(first, dtype=np.intp), np.asarray(second, dtype=np.intp)
+        by_chance: Vector = np.einsum("ic,ic->i", self._rates[one], self._rates[other])
+        mean = prior_mean(self._marginal.lifts(one, other), self.lifts.level, self.lifts.slope)
+        together, relation = self._stored(one, other)
+        counted = np.where(together != _UNKNOWN, together, self._expected_uncounted(by_chance * mean))
+        lift, low, high = posterior(counted, by_chance, mean, self.lifts.weight)
+        if self.lifts.least == 1:
+            together[together == _UNKNOWN] = 0
+        return PairLifts(lift, low, high, together, by_chance, relation)
+
+    def stated(self, row: int, relation: int) -> Indices:
+        """The stated complements or substitutes of an item, ascending."""
+        span = self._span(row)
+        partners: Indices = self.lifts.partners[span][self.lifts.relations[span] == relation].astype(np.intp)
+        return partners
+
+    def all_stated(self, relation: int) -> tuple[Indices, Indices]:
+        """All pairs of complements or substitutes, first < second."""
+        first = np.repeat(np.arange(self.kernel.size), np.diff(self.lifts.offsets))
+        chosen = (self.lifts.relations == relation) & (first < self.lifts.partners)
+        return first[chosen], self.lifts.partners[chosen].astype(np.intp)
+
+    def to_cart(self, rows: ArrayLike, cart: ArrayLike) -> NDArray[np.uint8]:
+        """For each row SUBSTITUTE if it replaces an item of the cart, else COMPLEMENT if it goes with one."""
+        candidates = np.asarray(rows, dtype=np.intp)
+        strongest = np.zeros(len(candidates), dtype=np.uint8)
+        for item in np.asarray(cart, dtype=np.intp).tolist():
+            places, found = self._find(item, candidates)
+            np.maximum(strongest, np.where(found, self.lifts.relations[places], 0), out=strongest)
+        return strongest
+
+    def _span(self, row: int) -> slice:
+        return slice(int(self.lifts.offsets[row]), int(self.lifts.offsets[row + 1]))
+
+    def _find(self, row: int, others: Indices) -> tuple[Indices, NDArray[np.bool_]]:
+        """Where pairs of one row are stored, and whether they are."""
+        span = self._span(row)
+        if span.start == span.stop:
+            return np.zeros(len(others), dtype=np.intp), np.zeros(len(others), dtype=np.bool_)
+        partners = self.lifts.partners[span]
+        places = np.minimum(np.searchsorted(partners, others), len(partners) - 1)
+        return places + span.start, partners[places] == others
+
+    def _stored(self, first: Indices, second: Indices) -> tuple[NDArray[np.int32], NDArray[np.uint8]]:
+        """What is stored of each pair: its count and its relation."""
+        together = np.full(len(first), _UNKNOWN, dtype=np.int32)
+        relation = np.zeros(len(first), dtype=np.uint8)
+        starts = np.flatnonzero(np.diff(first, prepend=-1))
+        for start, stop in pairwise([*starts.tolist(), len(first)]):
+            places, found = self._find(int(first[start]), second[start:stop])
+            together[start:stop][found] = self.lifts.together[places[found]]
+            relation[start:stop][found] = self.lifts.relations[places[found]]
+        return together, relation
+
+    def _expected_uncounted(self, expected: Vector) -> Vector:
+        """The mean of `together` below `least` under the negative binomial distribution of the prior."""
+        chance = np.ones_like(expected)  # of each count, up to a factor
+        total, mean = np.zeros_like(expected), np.zeros_like(expected)
+        ratio = expected / (expected + self.lifts.weight)
+        for count in range(self.lifts.least):
+            total += chance
+            mean += count * chance
+            chance = chance * (count + self.lifts.weight) / (count + 1) * ratio
+        return mean / total
+
+
+def class_rates(counts: NDArray[np.integer[Any]], totals: NDArray[np.integer[Any]]) -> Matrix:
+    """n_ic / √N_c: the product of two rows is `by_chance`. No pair is in a basket of one item."""
+    rates: Matrix = counts[:, 1:] / np.sqrt(np.maximum(totals[1:], 1))
+    return rates
+
+
+def prior_mean(kernel_lifts: Vector, level: float, slope: float) -> Vector:
+    """m = exp(α + β log(the marginal kernel's lift))."""
+    mean: Vector = np.exp(level + slope * np.log(np.maximum(kernel_lifts, _LEAST_KERNEL_LIFT)))
+    return mean
+
+
+def posterior(together: ArrayLike, by_chance: Vector, mean: Vector, weight: float) -> tuple[Vector, ...]:
+    """Mean and ends of the middle 95 % of Gamma(together + s, by_chance + s / m).
+
+    The ends are Wilson and Hilferty's: the cube root of a gamma variable is nearly normal.
+    """
+    shape = np.asarray(together, dtype=np.float64) + weight
+    lift: Vector = shape / (by_chance + weight / mean)
+    centre, spread = 1 - 1 / (9 * shape), _Z95 / (3 * np.sqrt(shape))
+    low = lift * np.maximum(centre - spread, 0.0) ** 3
+    return lift, low, lift * (centre + spread) ** 3

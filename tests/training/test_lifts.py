@@ -1,0 +1,219 @@
+"""Lifts learned from baskets, against plain counting."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import training.lifts
+from model_store import Draft, Items, Knobs, ModelStore
+from ndpp import Kernel, Relations
+from ndpp.lifts import COMPLEMENT, SUBSTITUTE
+from training.baskets import Baskets
+from training.evaluation.relations import check_lifts, strongest_pairs
+from training.generated import generate_baskets
+from training.lifts import Counts, Pairs, fit_prior, learn_lifts
+from training.splitting import split
+
+CLASSES = ((2, 2), (3, 4), (5, 8), (9, 16), (17, 32), (33, 100))
+
+
+def make_baskets(rows: Sequence[Sequence[int]], size: int) -> Baskets:
+    offsets = np.concatenate([[0], np.cumsum([len(basket) for basket in rows])]).astype(np.int64)
+    items = np.array([row for basket in rows for row in basket], np.int32)
+    return Baskets(tuple(f"item-{row}" for row in range(size)), items, offsets)
+
+
+def some_kernel(size: int) -> Kernel:
+    rng = np.random.default_rng(1)
+    D = rng.normal(size=(4, 4))
+    return Kernel.tied(0.3 * rng.normal(size=(size, 4)), D - D.T, rng.uniform(0.1, 0.5, size=size))
+
+
+@pytest.fixture(scope="module")
+def mixed() -> Baskets:
+    """Baskets of 1 to 40 of 60 items."""
+    rng = np.random.default_rng(2)
+    share = 1 / np.arange(1, 61)
+    sizes = np.minimum(rng.geometric(0.15, size=800), 40)
+    rows = [sorted(rng.choice(60, size=size, replace=False, p=share / share.sum())) for size in sizes]
+    return make_baskets(rows, 60)
+
+
+def by_chance(baskets: Sequence[set[int]], i: int, j: int) -> float:
+    total = 0.0
+    for smallest, largest in CLASSES:
+        alike = [basket for basket in baskets if smallest <= len(basket) <= largest]
+        if alike:
+            total += sum(i in basket for basket in alike) * sum(j in basket for basket in alike) / len(alike)
+    return total
+
+
+def test_counts_are_those_of_a_loop_over_the_baskets(mixed: Baskets) -> None:
+    sets = [set(basket.tolist()) for basket in mixed]
+    relations = Relations(some_kernel(60), learn_lifts(mixed, some_kernel(60)))
+    first, second = np.triu_indices(60, 1)
+    found, counts = relations.between(first, second), Counts(mixed)
+    assert found.by_chance == pytest.approx(counts.by_chance_of(first, second))
+    for pair in range(0, len(first), 7):
+        i, j = int(first[pair]), int(second[pair])
+        assert found.counted(pair) == sum({i, j} <= basket for basket in sets)
+        assert found.by_chance[pair] == pytest.approx(by_chance(sets, i, j))
+
+
+def test_prior_is_found_from_counts_drawn_from_it() -> None:
+    rng = np.random.default_rng(3)
+    by_chance, kernel_lift = rng.exponential(3.0, 200_000), np.exp(rng.normal(0, 0.5, 200_000))
+    lift = rng.gamma(4.0, np.exp(-0.3 + 1.2 * np.log(kernel_lift)) / 4.0)
+    rows = np.arange(200_000)
+    pairs = Pairs(rows, rows, rng.poisson(lift * by_chance).astype(np.int32), by_chance, kernel_lift)
+    prior = fit_prior(pairs)
+    assert prior.level == pytest.approx(-0.3, abs=0.02)
+    assert prior.slope == pytest.approx(1.2, abs=0.03)
+    assert prior.weight == pytest.approx(4.0, rel=0.04)
+
+
+@pytest.fixture(scope="module")
+def brands() -> Baskets:
+    """0 or 1, two brands of bread, is bought with 2 or 3, butter or jam; the rest, up to 39, is chance."""
+    rng = np.random.default_rng(4)
+    rows = []
+    for _ in range(6000):
+        basket = rng.choice(np.arange(4, 40), size=6, replace=False).tolist()
+        if rng.random() < 0.3:
+            basket[:2] = int(rng.integers(0, 2)), int(rng.integers(2, 4))
+        rows.append(sorted(basket))
+    return make_baskets(rows, 40)
+
+
+@pytest.fixture(scope="module")
+def brand_relations(brands: Baskets) -> Relations:
+    return Relations(some_kernel(40), learn_lifts(brands, some_kernel(40)))
+
+
+def test_brands_of_the_same_thing_are_substitutes_and_nothing_else_is(brand_relations: Relations) -> None:
+    assert [side.tolist() for side in brand_relations.all_stated(SUBSTITUTE)] == [[0, 2], [1, 3]]
+    assert brand_relations.stated(0, COMPLEMENT).tolist() == [2, 3]
+    found = brand_relations.between([0, 0], [1, 2])
+    assert found.high[0] < 0.3
+    assert found.low[1] > 1
+
+
+def test_complements_are_the_counted_pairs_with_a_lower_end_above_one(mixed: Baskets) -> None:
+    relations = Relations(some_kernel(60), learn_lifts(mixed, some_kernel(60)))
+    found = relations.between(*np.triu_indices(60, 1))
+    assert ((found.relation == COMPLEMENT) == ((found.low > 1) & (found.together > 0))).all()
+
+
+def test_only_the_counts_of_frequent_pairs_are_kept_if_there_are_too_many(
+    mixed: Baskets, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    everything = learn_lifts(mixed, some_kernel(60))
+    assert everything.least == 1
+    monkeypatch.setattr(training.lifts, "ENTRIES", len(everything.partners) // 2)
+    lifts = learn_lifts(mixed, some_kernel(60))
+    lifts.check(60)
+    assert lifts.least > 1
+    assert len(everything.partners) // 4 < len(lifts.partners) <= len(everything.partners) // 2
+    whole, part = (Relations(some_kernel(60), each) for each in (everything, lifts))
+    first, second = np.triu_indices(60, 1)
+    counted, kept = whole.between(first, second), part.between(first, second)
+    for pair in range(len(first)):
+        count = counted.counted(pair)
+        assert count is not None
+        assert kept.counted(pair) == (count if count >= lifts.least else None)
+
+
+def test_pairs_are_sampled_in_a_large_catalogue(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(6)
+    rows = [sorted(rng.choice(200, size=6, replace=False)) for _ in range(5000)]
+    baskets, kernel = make_baskets(rows, 200), some_kernel(200)
+    exact = learn_lifts(baskets, kernel)
+    monkeypatch.setattr(training.lifts, "SAMPLED_PAIRS", 5000)
+    sampled = learn_lifts(baskets, kernel)
+    assert sampled.level != exact.level
+    assert sampled.level == pytest.approx(exact.level, abs=0.02)
+    assert exact.level == pytest.approx(np.log(5 / 6), abs=0.05)  # a basket of six has five others
+
+
+@pytest.mark.parametrize("rows", [[[0]], [[0], [1]], [[0, 1]], [[0], [1], [0, 1]]])
+def test_few_baskets_make_lifts_without_relations(rows: list[list[int]]) -> None:
+    size = 1 + max(map(max, rows))
+    lifts = learn_lifts(make_baskets(rows, size), some_kernel(size))
+    lifts.check(size)
+    assert not lifts.relations.any()
+    if size == 2:
+        assert np.isfinite(Relations(some_kernel(2), lifts).between([0], [1]).lift).all()
+
+
+def test_lifts_are_stored_with_a_version(brands: Baskets, brand_relations: Relations, tmp_path: Path) -> None:
+    items = Items(brands.catalogue, *(((None,) * 40,) * 5))
+    draft = Draft(
+        kernel=some_kernel(40),
+        kind="tied",
+        items=items,
+        relevance=None,
+        knobs=Knobs(),
+        hyperparameters={},
+        metrics={},
+        data_fingerprint="",
+        seed=0,
+        lifts=brand_relations.lifts,
+    )
+    store = ModelStore(tmp_path)
+    stored = store.open(store.publish(draft))
+    assert "lifts.safetensors" in stored.manifest.files
+    assert stored.lifts is not None
+    for name, value in vars(brand_relations.lifts).items():
+        np.testing.assert_array_equal(getattr(stored.lifts, name), value)
+        assert type(getattr(stored.lifts, name)) is type(value)
+
+
+@pytest.mark.parametrize("share", [0.05, 0.3])
+def test_stated_relations_hold_on_baskets_not_learned_from(share: float) -> None:
+    baskets = generate_baskets(80, 12_000, mean_size=5, seed=5)
+    parts = split(baskets, validation=300, holdout=int(share * len(baskets)))
+    kernel = some_kernel(80)
+    relations = Relations(kernel, learn_lifts(parts.train, kernel))
+    check = check_lifts(relations, parts.test)
+    assert check.complements >= 10
+    assert check.claimed == pytest.approx(check.counted, rel=0.2)
+    assert check.confirmed >= 0.9 * check.judged
+    first, second = relations.all_stated(COMPLEMENT)
+    names = {
+        tuple(sorted((baskets.catalogue[i], baskets.catalogue[j])))
+        for i, j in zip(first, second, strict=True)
+    }
+    assert {(f"a{group}", f"b{group}") for group in range(8)} <= names
+
+
+def test_lift_check_is_that_of_a_loop_over_the_baskets(brand_relations: Relations, brands: Baskets) -> None:
+    unseen = brands.select(np.arange(500))
+    sets = [set(basket.tolist()) for basket in unseen]
+    check = check_lifts(brand_relations, unseen)
+    pairs = list(zip(*brand_relations.all_stated(COMPLEMENT), strict=True))
+    lifts = brand_relations.between(*brand_relations.all_stated(COMPLEMENT)).lift
+    assert check.complements == len(pairs)
+    assert check.counted == sum({i, j} <= basket for i, j in pairs for basket in sets)
+    claimed = sum(lift * by_chance(sets, i, j) for lift, (i, j) in zip(lifts, pairs, strict=True))
+    assert check.claimed == pytest.approx(claimed)
+    assert (check.substitutes, check.judged, check.confirmed) == (2, 2, 2)
+
+
+def test_report_shows_the_surest_pairs_with_the_numbers_of_the_service(brand_relations: Relations) -> None:
+    names = ["white bread", "rye bread", "butter", "jam", *(f"item {row}" for row in range(4, 40))]
+    shown = strongest_pairs(brand_relations, names)
+    assert {(pair.first, pair.second) for pair in shown.substitutes} == {
+        ("white bread", "rye bread"),
+        ("butter", "jam"),
+    }
+    assert [pair.lift_high for pair in shown.substitutes] == sorted(
+        pair.lift_high for pair in shown.substitutes
+    )
+    best = shown.complements[0]
+    found = brand_relations.between([names.index(best.first)], [names.index(best.second)])
+    assert (best.lift, best.lift_low, best.lift_high) == (found.lift[0], found.low[0], found.high[0])
+    assert (best.together, best.by_chance) == (found.counted(0), found.by_chance[0])

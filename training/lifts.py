@@ -1,0 +1,251 @@
+"""Counts pairs of items, fits the prior of their lifts, and states which are complements or substitutes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import optimize, sparse, special
+
+from ndpp import Kernel, Lifts
+from ndpp.kernel import Indices, Matrix, Vector
+from ndpp.lifts import COMPLEMENT, SIZE_CLASSES, SUBSTITUTE, class_rates, posterior, prior_mean
+from ndpp.marginal import Marginal
+from training.baskets import Baskets
+from training.incidence import incidence
+
+ENTRIES = 8_000_000  # counted pairs kept, in both directions: 72 MB
+SAMPLED_PAIRS = 500_000  # the prior has three numbers
+LEAST_BY_CHANCE = (
+    10.0  # two items that never meet are not substitutes unless chance would bring them together
+)
+LEAST_ALIKE = 0.25
+_STRONGEST = 2.0  # log-lifts above this count as this, so that one partner cannot make two items alike
+_PAIRS_AT_ONCE = 20_000
+_ROWS_AT_ONCE = 256
+
+
+class Prior(NamedTuple):
+    """The gamma prior of a lift: mean exp(α + β log(the marginal kernel's lift)), worth s joint baskets."""
+
+    level: float  # α
+    slope: float  # β
+    weight: float  # s
+
+
+class Pairs(NamedTuple):
+    """Some pairs of items, first < second, with the counts behind their lifts."""
+
+    first: Indices
+    second: Indices
+    together: NDArray[np.int32]
+    by_chance: Vector
+    kernel_lift: Vector
+
+    def posterior(self, prior: Prior) -> tuple[Vector, ...]:
+        """Mean, low and high end of each pair's lift."""
+        mean = prior_mean(self.kernel_lift, prior.level, prior.slope)
+        return posterior(self.together, self.by_chance, mean, prior.weight)
+
+
+class Counts:
+    """Baskets by size class, alone and in pairs."""
+
+    def __init__(self, baskets: Baskets) -> None:
+        classes = np.searchsorted(SIZE_CLASSES, baskets.sizes, side="right") - 1
+        of_items = np.repeat(classes, baskets.sizes) + len(SIZE_CLASSES) * baskets.items.astype(np.int64)
+        size = len(baskets.catalogue)
+        counts = np.bincount(of_items, minlength=size * len(SIZE_CLASSES)).reshape(size, -1)
+        self.by_class = counts.astype(np.int32)  # (M, 7)
+        self.totals = np.bincount(classes, minlength=len(SIZE_CLASSES)).astype(np.int64)  # (7,)
+        self.rates = class_rates(self.by_class, self.totals)
+        self._pairs = np.bincount(classes, baskets.sizes * (baskets.sizes - 1.0), len(SIZE_CLASSES))[1:]
+        X = incidence(baskets).astype(np.int32)
+        self.together = sparse.csr_array(sparse.triu(X.T @ X, 1))  # (M, M), above the diagonal
+
+    def together_of(self, first: Indices, second: Indices) -> NDArray[np.int32]:
+        """Baskets that hold both items of each pair."""
+        swapped = first > second
+        rows, columns = np.where(swapped, second, first), np.where(swapped, first, second)
+        if not len(rows):
+            return np.empty(0, dtype=np.int32)
+        return np.asarray(self.together[rows, columns], dtype=np.int32).ravel()
+
+    def by_chance_of(self, first: Indices, second: Indices) -> Vector:
+        """Baskets that would hold both, were they unrelated."""
+        return _products(self.rates, first, second)
+
+    def usual_lifts(self, first: Indices, second: Indices) -> Vector:
+        """The mean lift of unrelated items, at most 1, in baskets of the sizes that these are bought in.
+
+        `by_chance` also counts an item with itself, which no basket holds: in small baskets the pairs of
+        unrelated items are fewer than by chance.
+        """
+        sums = (self.rates.sum(axis=0) ** 2 - (self.rates**2).sum(axis=0)).clip(min=np.finfo(float).tiny)
+        share = np.minimum(self._pairs / sums, 1.0)
+        by_chance = self.by_chance_of(first, second)
+        usual = _products(self.rates * np.sqrt(share), first, second)
+        return np.divide(usual, by_chance, out=np.ones(len(first)), where=by_chance > 0)
+
+    def pairs(self, first: Indices, second: Indices, marginal: Marginal) -> Pairs:
+        """All that the lifts of these pairs are made of."""
+        return Pairs(
+            first,
+            second,
+            self.together_of(first, second),
+            self.by_chance_of(first, second),
+            marginal.lifts(first, second),
+        )
+
+
+def _products(rows: Matrix, first: Indices, second: Indices) -> Vector:
+    products = np.empty(len(first))
+    for start in range(0, len(first), _PAIRS_AT_ONCE):
+        part = slice(start, start + _PAIRS_AT_ONCE)
+        products[part] = np.einsum("ic,ic->i", rows[first[part]], rows[second[part]])
+    return products
+
+
+def learn_lifts(baskets: Baskets, kernel: Kernel, seed: int = 0) -> Lifts:
+    """Count the baskets and fit the prior; the kernel may have learned from the same baskets."""
+    counts, marginal = Counts(baskets), Marginal.of(kernel)
+    prior = fit_prior(counts.pairs(*_sample(kernel.size, seed), marginal))
+    least = _least_count(counts.together)
+    met = counts.together.tocoo()
+    kept = met.data >= least
+    counted = counts.pairs(met.row[kept].astype(np.intp), met.col[kept].astype(np.intp), marginal)
+    lift, low, _ = counted.posterior(prior)
+    relations = np.where(low > 1, COMPLEMENT, 0).astype(np.uint8)
+    replaced = _substitutes(counts, marginal, prior, _alike_rows(counted, lift, kernel.size))
+    stored = _each_once(counted, relations, replaced, kernel.size)
+    rows, partners, together, relations = _both_ways(*stored)
+    return Lifts(
+        class_counts=counts.by_class,
+        class_totals=counts.totals,
+        offsets=np.searchsorted(rows, np.arange(kernel.size + 1)).astype(np.int64),
+        partners=partners.astype(np.int32),
+        together=together,
+        relations=relations,
+        least=least,
+        **prior._asdict(),
+    )
+
+
+Stored = tuple[Indices, Indices, NDArray[np.int32], NDArray[np.uint8]]  # first, second, together, relation
+
+
+def _each_once(counted: Pairs, relations: NDArray[np.uint8], replaced: Pairs, size: int) -> Stored:
+    """Counted pairs and substitutes, which may be counted pairs as well: each pair once."""
+    first = np.concatenate([replaced.first, counted.first])
+    second = np.concatenate([replaced.second, counted.second])
+    _, chosen = np.unique(first * size + second, return_index=True)  # of two the earlier, the substitute
+    together = np.concatenate([replaced.together, counted.together])
+    stated = np.concatenate([np.full(len(replaced.first), SUBSTITUTE, dtype=np.uint8), relations])
+    return first[chosen], second[chosen], together[chosen], stated[chosen]
+
+
+def _both_ways(
+    first: Indices, second: Indices, together: NDArray[np.int32], relations: NDArray[np.uint8]
+) -> Stored:
+    """Each pair from either side, by row and partner."""
+    rows, partners = np.concatenate([first, second]), np.concatenate([second, first])
+    order = np.lexsort((partners, rows))
+    return rows[order], partners[order], np.tile(together, 2)[order], np.tile(relations, 2)[order]
+
+
+def fit_prior(pairs: Pairs) -> Prior:
+    """Maximum likelihood: given the prior, `together` is negative binomial with mean by_chance · m."""
+    known = pairs.by_chance > 0
+    if not known.any():
+        return Prior(0.0, 0.0, 1.0)
+    together, by_chance = pairs.together[known].astype(np.float64), pairs.by_chance[known]
+    log_lift = np.log(prior_mean(pairs.kernel_lift[known], 0.0, 1.0))
+
+    def loss(parameters: Vector) -> tuple[float, Vector]:
+        level, slope, log_weight = parameters
+        s, expected = np.exp(log_weight), by_chance * np.exp(level + slope * log_lift)
+        shrunk = np.log(s / (s + expected))
+        value = special.gammaln(together + s) - special.gammaln(s) + s * shrunk
+        value += together * np.log(expected / (s + expected))
+        to_mean = together - (together + s) * expected / (s + expected)
+        to_weight = special.digamma(together + s) - special.digamma(s) + shrunk
+        to_weight += 1 - (s + together) / (s + expected)
+        gradient = [to_mean.mean(), (to_mean * log_lift).mean(), (s * to_weight).mean()]
+        return -float(value.mean()), -np.array(gradient)
+
+    bounds = [(-5.0, 5.0), (0.0, 5.0), (np.log(0.1), np.log(1000.0))]
+    found = optimize.minimize(loss, np.array([0.0, 1.0, 0.0]), jac=True, method="L-BFGS-B", bounds=bounds)
+    level, slope, log_weight = found.x.tolist()
+    return Prior(level, slope, float(np.exp(log_weight)))
+
+
+def _sample(size: int, seed: int) -> tuple[Indices, Indices]:
+    """Different pairs of items, all of them if they are few, by their first row."""
+    if size * (size - 1) // 2 <= SAMPLED_PAIRS:
+        first, second = np.triu_indices(size, 1)
+        return first, second
+    drawn = np.random.default_rng(seed).integers(0, size, (2, 2 * SAMPLED_PAIRS))
+    keys = np.unique(drawn[0] * size + drawn[1])
+    first, second = np.divmod(keys, size)
+    different = first < second
+    return first[different], second[different]
+
+
+def _least_count(together: sparse.csr_array) -> int:
+    """The smallest count to keep, so that the pairs fit."""
+    pairs_with = np.bincount(together.data)  # how many pairs have each count
+    with_more = len(together.data) - np.cumsum(pairs_with)  # … and how many have a higher one
+    return max(int(np.argmax(2 * with_more <= ENTRIES)) + 1, 1) if 2 * len(together.data) > ENTRIES else 1
+
+
+def _alike_rows(counted: Pairs, lift: Vector, size: int) -> sparse.csr_array:
+    """What each item is bought with: the positive log-lifts of its partners, as rows of length 1."""
+    strength = np.minimum(np.log(np.maximum(lift, 1.0)), _STRONGEST)
+    some = strength > 0
+    upper = sparse.coo_array(
+        (strength[some], (counted.first[some], counted.second[some])), shape=(size, size)
+    ).tocsr()
+    rows = sparse.csr_array(upper + upper.T)
+    lengths = np.sqrt(np.asarray((rows * rows).sum(axis=1)).ravel())
+    inverse = np.divide(1.0, lengths, out=np.zeros(size), where=lengths > 0)
+    return sparse.csr_array(sparse.diags_array(inverse) @ rows)
+
+
+def _substitutes(counts: Counts, marginal: Marginal, prior: Prior, alike: sparse.csr_array) -> Pairs:
+    """Pairs that are rarely together and alike: the more alike they are, the less the counts must prove."""
+    found = []
+    for first, second in _by_chance_together(counts.rates):
+        pairs = counts.pairs(first, second, marginal)
+        high = pairs.posterior(prior)[2] / counts.usual_lifts(first, second)
+        rare = np.flatnonzero(high < _highest(1.0))
+        cosines = np.zeros(len(rare))
+        for start in range(0, len(rare), _PAIRS_AT_ONCE):
+            part = rare[start : start + _PAIRS_AT_ONCE]
+            products = alike[first[part]] * alike[second[part]]
+            cosines[start : start + _PAIRS_AT_ONCE] = np.asarray(products.sum(axis=1)).ravel()
+        stated = rare[(cosines > LEAST_ALIKE) & (high[rare] < _highest(cosines))]
+        found.append([values[stated] for values in pairs])
+    if not found:
+        nothing = np.empty(0, dtype=np.intp)
+        return Pairs(nothing, nothing, nothing.astype(np.int32), np.empty(0), np.empty(0))
+    return Pairs(*(np.concatenate(parts) for parts in zip(*found, strict=True)))
+
+
+def _highest(alike: Vector | float) -> Vector | float:
+    """Below which the upper end of the lift of substitutes must be, by the cosine of what they go with."""
+    return 0.5 + 0.5 * alike
+
+
+def _by_chance_together(rates: Matrix) -> Iterator[tuple[Indices, Indices]]:
+    """All pairs that chance would bring together often enough, some rows at a time."""
+    most = rates @ rates.max(axis=0, initial=0.0)
+    common = np.flatnonzero(most >= LEAST_BY_CHANCE)
+    chosen = rates[common]
+    for start in range(0, len(common), _ROWS_AT_ONCE):
+        by_chance = chosen[start : start + _ROWS_AT_ONCE] @ chosen[start:].T
+        first, second = np.nonzero(by_chance >= LEAST_BY_CHANCE)
+        above = first < second
+        if above.any():
+            yield common[start + first[above]], common[start + second[above]]
