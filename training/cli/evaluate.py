@@ -118,6 +118,7 @@ def evaluate(
             train,
             steered,
             lifts=stored.lifts,
+            basket_sizes=stored.basket_sizes,
             peers=(*BASELINES, Blend) if baselines else (),
             progress=status.update,
         )
@@ -217,8 +218,8 @@ def _print(found: Assessment, version: str, mixture: Mixture) -> None:
         "of NLL lower is better",
         soft_wrap=True,
     )
-    if found.calibration is not None:
-        out.print(found.calibration.verdict, soft_wrap=True)
+    if found.truth.next_item is not None:
+        out.print(found.truth.next_item.verdict, soft_wrap=True)
     for name, reason in evaluation.skipped.items():
         out.print(f"{NAMES[name]} took no part: {reason}", soft_wrap=True, markup=False)
 
@@ -260,7 +261,7 @@ def _write_report(
             evaluation=found.evaluation,
             curve=_curve(stored),
             relations=found.relations,
-            calibration=found.calibration,
+            truth=found.truth,
             notes=notes,
         )
     )

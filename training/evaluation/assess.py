@@ -8,10 +8,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from ndpp import Lifts, Relations
+from ndpp.basket_sizes import BasketSizes
 from training.baselines import BASELINES, Baseline, fit_baselines
 from training.baskets import Baskets, ItemRows
 from training.errors import DataError
-from training.evaluation.calibration import NextItemCalibration, calibration_of
+from training.evaluation.basket_sizes import size_accuracy
+from training.evaluation.calibration import calibration_of
 from training.evaluation.queries import (
     Protocol,
     Queries,
@@ -20,9 +22,10 @@ from training.evaluation.queries import (
     translate,
     translate_queries,
 )
-from training.evaluation.relations import StrongestPairs, strongest_pairs
+from training.evaluation.relations import StrongestPairs, check_lifts, strongest_pairs
 from training.evaluation.scoring import Evaluation, evaluate_models
 from training.evaluation.tripod import TripodModel
+from training.evaluation.truth import Truth
 from training.recommender import Recommender
 
 _MOST_PREFIXES = 5_000
@@ -36,7 +39,7 @@ class Questions:
     sets: Sequence[ItemRows]
     protocol: Protocol = Protocol.PAPER
     seed: int = 0
-    prefixes: Queries | None = None  # for the probabilities; None if the queries were given in a file
+    unseen: Baskets | None = None  # what no part of the model has learned from, to check its claims on
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,7 +47,7 @@ class Assessment:
     """The figures of all models, and what else there is to see of Tripod's."""
 
     evaluation: Evaluation
-    calibration: NextItemCalibration | None  # None if the model gives no probabilities
+    truth: Truth
     relations: StrongestPairs | None
 
 
@@ -56,9 +59,8 @@ def questions_from(
     if not len(queries):
         raise DataError("no test basket has two items, so there is nothing to hold out", "the test baskets")
     known = translate(test, catalogue)
-    prefixes, _ = random_prefixes(known, 1, np.random.default_rng(seed))
     asked = translate_queries(queries, test.catalogue, catalogue)
-    return Questions(asked, list(known), protocol, seed, prefixes.first(_MOST_PREFIXES))
+    return Questions(asked, list(known), protocol, seed, known)
 
 
 def assess(
@@ -69,6 +71,7 @@ def assess(
     validation: Baskets | None = None,
     *,
     lifts: Lifts | None = None,
+    basket_sizes: BasketSizes | None = None,
     peers: Sequence[type[Baseline]] = BASELINES,
     progress: Callable[[str], None] = lambda _: None,
 ) -> Assessment:
@@ -89,9 +92,26 @@ def assess(
         skipped=skipped,
         progress=lambda name: progress(f"asking {name}"),
     )
-    relations = None if lifts is None else strongest_pairs(Relations(model.kernel, lifts), names)
-    calibration = None
-    if model.gives_probabilities and questions.prefixes is not None:
+    relations = None if lifts is None else Relations(model.kernel, lifts)
+    truth = Truth()
+    if questions.unseen is not None:
         progress("comparing claims with what came true")
-        calibration = calibration_of(model.model, questions.prefixes)
-    return Assessment(evaluation, calibration, relations)
+        truth = _truth(model, relations, basket_sizes, questions.unseen, questions.seed)
+    return Assessment(evaluation, truth, None if relations is None else strongest_pairs(relations, names))
+
+
+def _truth(
+    model: TripodModel,
+    relations: Relations | None,
+    basket_sizes: BasketSizes | None,
+    unseen: Baskets,
+    seed: int,
+) -> Truth:
+    prefixes, _ = random_prefixes(unseen, 1, np.random.default_rng(seed))
+    return Truth(
+        next_item=calibration_of(model.model, prefixes.first(_MOST_PREFIXES))
+        if model.gives_probabilities
+        else None,
+        basket_size=None if basket_sizes is None else size_accuracy(basket_sizes, unseen, seed),
+        lifts=None if relations is None else check_lifts(relations, unseen),
+    )

@@ -20,6 +20,7 @@ from training.evaluation.metrics import NLL, QUERY_METRICS, SET_METRICS
 from training.evaluation.queries import Protocol
 from training.evaluation.relations import Pair, StrongestPairs
 from training.evaluation.scoring import Evaluation, Metrics
+from training.evaluation.truth import Truth
 
 if TYPE_CHECKING:
     from training.evaluation.report import CurvePoint, ReportData
@@ -55,9 +56,10 @@ def render(data: ReportData) -> str:
     """The whole page."""
     sections = [
         _heading(data),
-        _comparison(data.evaluation),
+        _comparison(data.evaluation, data.determinant),
         _by_size(data.evaluation),
-        _calibration(data.calibration),
+        _truth(data.truth),
+        _calibration(data.truth.next_item),
         _relations(data.relations),
         _curve(data.curve),
         _method(data.evaluation),
@@ -97,7 +99,7 @@ def _lede(evaluation: Evaluation) -> str:
     return text
 
 
-def _comparison(evaluation: Evaluation) -> str:
+def _comparison(evaluation: Evaluation, determinant: str) -> str:
     charts = "".join(
         _figure(interval_chart(f"{LABELS[metric]}, %", rows))
         for metric in ("hit@10", "mpr")
@@ -110,7 +112,7 @@ def _comparison(evaluation: Evaluation) -> str:
     return (
         "<section><h2>Against the baselines</h2>"
         "<p>Every model answers the same questions. Whiskers and small figures: 95 % bootstrap intervals.</p>"
-        f'<div class="row">{charts}</div>{_metric_table(evaluation)}'
+        f'<div class="row">{charts}</div>{_metric_table(evaluation)}{_paragraph(determinant)}'
         + (f'<ul class="skipped">{skipped}</ul>' if skipped else "")
         + "</section>"
     )
@@ -184,6 +186,21 @@ def _by_size(evaluation: Evaluation) -> str:
 def _cart_label(basket_label: str) -> str:
     """Basket sizes count the held-out item; carts do not."""
     return "–".join(str(int(end) - 1) for end in basket_label.split("-"))
+
+
+def _truth(truth: Truth) -> str:
+    rows = "".join(
+        f'<tr><th scope="row">{escape(row.what)}</th><td>{row.claimed}</td><td>{row.true}</td></tr>'
+        for row in truth.rows()
+    )
+    if not rows:
+        return ""
+    return (
+        "<section><h2>Are its numbers true?</h2><p>What the model claims, on average, and what came true in"
+        " the held-out baskets. A cart is the beginning of a basket whose items come in random order.</p>"
+        '<div class="wide"><table class="truth"><thead><tr><th></th><th scope="col">claimed</th>'
+        f'<th scope="col">true</th></tr></thead><tbody>{rows}</tbody></table></div></section>'
+    )
 
 
 def _calibration(calibration: NextItemCalibration | None) -> str:
@@ -275,6 +292,10 @@ def _method(evaluation: Evaluation) -> str:
         " <b>Log-lik.</b>: the mean log-probability of a test basket, in nats."
         f" Bootstrap seed {evaluation.seed}.</p></section>"
     )
+
+
+def _paragraph(text: str) -> str:
+    return f"<p>{escape(text)}</p>" if text else ""
 
 
 def _figure(chart: str, caption: str = "") -> str:

@@ -7,10 +7,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import NamedTuple
 
-from training.evaluation.calibration import NextItemCalibration
 from training.evaluation.page import render
 from training.evaluation.relations import StrongestPairs
 from training.evaluation.scoring import Evaluation
+from training.evaluation.truth import Truth
 
 
 class CurvePoint(NamedTuple):
@@ -29,7 +29,8 @@ class ReportData:
     evaluation: Evaluation
     curve: Sequence[CurvePoint] = ()
     relations: StrongestPairs | None = None
-    calibration: NextItemCalibration | None = None
+    truth: Truth = field(default_factory=Truth)
+    determinant: str = ""  # what the determinant adds, in a sentence
     notes: Sequence[str] = field(default_factory=tuple)  # what a reader must know before trusting a figure
 
 
@@ -50,7 +51,7 @@ def write_report(data: ReportData) -> Report:
         "curve": [point._asdict() for point in data.curve],
         "complements": [asdict(pair) for pair in data.relations.complements] if data.relations else [],
         "substitutes": [asdict(pair) for pair in data.relations.substitutes] if data.relations else [],
-        "calibration": data.calibration and data.calibration.as_dict(),
+        "calibration": data.truth.as_dict(),
     }
     text = json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False)
     return Report(html=render(data).encode(), json=f"{text}\n".encode())

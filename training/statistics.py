@@ -1,0 +1,36 @@
+"""What is counted beside the model: lifts of pairs, basket sizes, and how coherent real baskets are."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from ndpp import Kernel, Lifts
+from ndpp.basket_sizes import BasketSizes
+from ndpp.coherence import CoherenceScale
+from ndpp.marginal import Marginal
+from training.basket_sizes import learn_basket_sizes
+from training.baskets import merge
+from training.coherence import learn_coherence
+from training.lifts import Counts, Prior, learn_lifts
+from training.splitting import Split
+
+
+class Statistics(NamedTuple):
+    """Learned from training and validation baskets, never from those held out."""
+
+    lifts: Lifts
+    basket_sizes: BasketSizes
+    coherence: CoherenceScale
+
+
+def count(parts: Split, kernel: Kernel, seed: int) -> Statistics:
+    """Count everything once."""
+    baskets = merge(parts.train, parts.validation)
+    lifts = learn_lifts(baskets, kernel, seed)
+    # A basket raises the lifts of its own pairs: the reference is validation baskets by training counts.
+    counts, marginal = Counts(parts.train), Marginal.of(kernel)
+    prior = Prior(lifts.level, lifts.slope, lifts.weight)
+    coherence = learn_coherence(
+        lambda first, second: counts.pairs(first, second, marginal).posterior(prior)[0], parts.validation
+    )
+    return Statistics(lifts, learn_basket_sizes(baskets, seed), coherence)
