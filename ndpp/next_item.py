@@ -170,7 +170,7 @@ class Prediction:
 
     def exactly(self, rows: Indices) -> Matrix:
         """w_e P_e(i | cart) of some rows outside the cart with gains in float64, (3, n)."""
-        gains = self.evidence.state.form.exact(rows)
+        gains = self.evidence.state.form.gains(rows)  # 0 where a gain is no more than rounding
         logs = self.model.logs(gains, rows)
         shares = np.zeros((3, len(rows)))
         for expert, (weight, norm) in enumerate(zip(self.weights, self._parts[1], strict=True)):

@@ -7,10 +7,11 @@ from pathlib import Path
 import numpy as np
 
 from model_store import Draft, Items, Knobs, ModelStore
-from ndpp import Kernel, Lifts, Relevance
+from ndpp import BasketIndex, Kernel, Lifts, Mixture, Relevance
 from ndpp.basket_sizes import FEATURES, BasketSizes
 from ndpp.coherence import CoherenceScale
 from ndpp.lifts import COMPLEMENT, SUBSTITUTE
+from ndpp.mixture import Habit, SimilarBaskets, Together
 
 GROUPS = 15
 KINDS = ("camera", "tripod", "compact", "film")  # camera and tripod complement, camera and compact replace
@@ -96,6 +97,29 @@ def planted_lifts() -> Lifts:
     )
 
 
+MIXTURE = Mixture(
+    decoupling=0.4,
+    together=Together(gain=(0.9, 0.05), relevance=(0.6, 0.1), popularity=(0.1, -0.05)),
+    baskets=SimilarBaskets(power=(0.8, 0.0), weight=(-1.0, 0.2)),
+    habit=Habit(gain=(0.3, 0.0), popularity=(0.5, 0.0), weight=(-0.5, -0.2)),
+    least_gain=1e-4,
+)
+
+
+def planted_baskets() -> BasketIndex:
+    """Of each group one basket of camera, tripod and film, and one of compact and film."""
+    size = len(KINDS) * GROUPS
+    baskets = [rows for c in range(0, size, len(KINDS)) for rows in ([c, c + 1, c + 3], [c + 2, c + 3])]
+    holding = [[number for number, rows in enumerate(baskets) if item in rows] for item in range(size)]
+    return BasketIndex(
+        offsets=np.concatenate([[0], np.cumsum([len(rows) for rows in baskets])]),
+        items=np.array([item for rows in baskets for item in rows], dtype=np.int32),
+        starts=np.concatenate([[0], np.cumsum([len(numbers) for numbers in holding])]),
+        postings=np.array([number for numbers in holding for number in numbers], dtype=np.int32),
+        rarity=np.array([np.log((len(baskets) + 1) / len(n)) for n in holding], dtype=np.float32),
+    )
+
+
 def draft(knobs: Knobs | None = None, strength: float = 1.0) -> Draft:
     ids = item_ids()
     items = Items(
@@ -117,6 +141,8 @@ def draft(knobs: Knobs | None = None, strength: float = 1.0) -> Draft:
         metrics={"hit@10": 0.5},
         data_fingerprint="planted",
         seed=5,
+        mixture=MIXTURE,
+        baskets=planted_baskets(),
         basket_sizes=planted_sizes(),
         coherence=planted_coherence(),
     )

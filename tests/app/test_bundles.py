@@ -33,7 +33,8 @@ def log_det(names: list[str], given: list[str]) -> float:
 
 
 def test_evidence_counts_in_a_bundle_that_completes_a_cart(shop: httpx.Client) -> None:
-    (bundle,) = ask(shop, k=3, items="camera-1", decoupling=0, relevance=2)["bundles"]
+    request = {"k": 3, "items": ["camera-1"], "knobs": {"relevance": 2}}
+    (bundle,) = shop.post("/bundles", json=request).json()["bundles"]
     names, everything, relevance = ids(bundle), item_ids(), planted_relevance()
     evidence = np.full(len(everything), relevance.floor)
     rows, values = relevance.evidence([everything.index("camera-1")])
@@ -49,7 +50,7 @@ def test_evidence_counts_in_a_bundle_that_completes_a_cart(shop: httpx.Client) -
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("given", [[], ["camera-2"]])
 def test_a_bundle_tells_the_truth_about_itself(shop: httpx.Client, method: str, given: list[str]) -> None:
-    answer = ask(shop, k=4, method=method, items=",".join(given), decoupling=0)
+    answer = ask(shop, k=4, method=method, items=",".join(given))
     (bundle,) = answer["bundles"]
     names = ids(bundle)
     assert len(set(names)) == 4
@@ -75,7 +76,7 @@ def test_a_bundle_tells_the_truth_about_itself(shop: httpx.Client, method: str, 
 
 def test_greedy_completes_a_cart_with_its_complement(shop: httpx.Client) -> None:
     shop.post("/carts/bundled/items", json={"items": [{"item_id": "camera-3"}, {"item_id": "odd"}]})
-    answer = ask(shop, cart_id="bundled", k=2, category="Accessories", popularity=1)
+    answer = ask(shop, cart_id="bundled", k=2, category="Accessories", discovery=1)
     assert "tripod-3" in ids(answer["bundles"][0])
     assert answer["cart"]["items"] == ["camera-3"]
     assert answer["cart"]["unknown_items"] == ["odd"]

@@ -7,9 +7,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.filters import Wishes
-from app.recommend.ranking import best_items, best_items_of_each
-from ndpp import Kernel, PairTable, condition, condition_many
+from app.recommend.ranking import Order, best_items
+from ndpp import Kernel, Mixture, NextItem, PairTable
+from ndpp.mixture import Habit, Together
+
+FITTED = Mixture(
+    0.7, Together((0.6, -0.1), (0.0, 0.0), (0.2, 0.1)), None, Habit((0.5, 0), (0.4, 0), (-0.3, 0)), 1e-4
+)
 
 
 def random_kernel(size: int, rank: int, seed: int) -> Kernel:
@@ -19,51 +23,48 @@ def random_kernel(size: int, rank: int, seed: int) -> Kernel:
     return Kernel.scalable(V, B, C, rng.uniform(0, 0.5, size))
 
 
-@pytest.mark.parametrize(("size", "rank"), [(300, 8), (7000, 80)])  # one pass, and beyond it the bounded scan
-@pytest.mark.parametrize("decoupling", [0.0, 0.7])
-@pytest.mark.parametrize("with_base", [False, True])
-def test_the_best_items_and_the_sum_of_all(size: int, rank: int, decoupling: float, with_base: bool) -> None:
+def in_float64(kernel: Kernel) -> Kernel:
+    return Kernel(kernel.factors.astype(np.float64), kernel.core, kernel.diagonal)
+
+
+def expected_order(marks: np.ndarray) -> list[int]:
+    return sorted(np.flatnonzero(marks > 0), key=lambda row: (-marks[row], row))
+
+
+@pytest.mark.parametrize(("size", "rank"), [(300, 8), (7000, 80)])
+@pytest.mark.parametrize("mixture", [FITTED, Mixture.plain(), Mixture.plain(0.7, 0.0, 0.5)])
+def test_the_best_items_and_their_probabilities(size: int, rank: int, mixture: Mixture) -> None:
     kernel, rng = random_kernel(size, rank, seed=size), np.random.default_rng(1)
-    base = rng.uniform(0, 2, size) * (rng.random(size) < 0.5) if with_base else None
-    boosted, hidden = rng.choice(size, 40, replace=False), rng.choice(size, 30)
-    wishes = Wishes(base, [(boosted, rng.uniform(0, 9, 40)), (hidden, 0.0)])
+    factors = rng.uniform(0, 2, size) * (rng.random(size) < 0.5)
     cart = [3, 99, 17, 250, 42, 8]
-    state = condition(kernel, cart, decoupling=decoupling)
-    tilt = wishes.dense(size)
-    assert np.allclose(tilt, wishes.tilt.dense(size))
-    scores = tilt * state.gains()
-    order = sorted(np.flatnonzero(scores > 0), key=lambda row: (-scores[row], row))
-    for k in (1, 10, 100):
-        best = best_items(state, k, wishes)
-        assert best.rows.tolist() == order[:k]
-        assert np.allclose(best.scores, scores[order[:k]], rtol=1e-6)
-        assert np.allclose(best.gains, state.gains(order[:k]), rtol=1e-6)
-        assert best.total == pytest.approx(scores.sum(), rel=1e-5)
+    marks = NextItem(in_float64(kernel), mixture).given(cart).probabilities * factors
+    prediction = NextItem(kernel, mixture).given(cart)
+    for k in (1, 10, 100, size):
+        best = best_items(prediction, k, factors, Order())
+        assert best.rows.tolist() == expected_order(marks)[:k]
+        assert best.probabilities == pytest.approx(marks[best.rows] / marks.sum(), rel=1e-4)
+        assert best.shares.sum(axis=0) * factors[best.rows] == pytest.approx(marks[best.rows], rel=1e-4)
 
 
-@pytest.mark.parametrize("decoupling", [0.0, 0.7])
-def test_many_carts_at_once_give_what_each_gives_alone(decoupling: float) -> None:
+def test_another_prediction_and_popularity_change_the_order_only() -> None:
     kernel, rng = random_kernel(300, 8, seed=3), np.random.default_rng(4)
-    carts = [rng.choice(300, size, replace=False) for size in (0, 1, 4, 4, 9, 20)]
-    wishes = [Wishes(None, [(rng.choice(300, 20, replace=False), rng.uniform(0, 9, 20))]) for _ in carts]
-    k = 10
-    together = best_items_of_each(condition_many(kernel, carts, decoupling=decoupling), k, wishes)
-    for cart, wish, best in zip(carts, wishes, together, strict=True):
-        alone = best_items(condition(kernel, cart, decoupling=decoupling), k, wish)
-        assert best.rows.tolist() == alone.rows.tolist()
-        assert np.allclose(best.scores, alone.scores, rtol=1e-9)
-        assert np.allclose(best.gains, alone.gains, rtol=1e-9)
-        assert best.total == pytest.approx(alone.total, rel=1e-5)
+    factors, cart = rng.uniform(0, 2, 300), [5, 60]
+    model, other = NextItem(kernel, FITTED), NextItem(kernel, Mixture.plain())
+    usual = np.exp(model.log_usual)
+    finished = model.given(cart).probabilities * factors
+    marks = other.given(cart).probabilities * factors * usual**-0.5
+    best = best_items(model.given(cart), 20, factors, Order(other.given(cart), 0.5))
+    assert best.rows.tolist() == expected_order(marks)[:20]
+    assert best.probabilities == pytest.approx(finished[best.rows] / finished.sum(), rel=1e-4)
 
 
 def test_fewer_than_k_items_and_none_at_all() -> None:
-    kernel = random_kernel(20, 8, seed=2)
-    state = condition(kernel, [0, 1])
-    few = Wishes(None, [(np.arange(4, 20), 0.0)])
-    assert set(best_items(state, 5, few).rows) == {2, 3}
-    assert best_items(state, 50, Wishes(None, [])).rows.shape == (18,)
-    nothing = best_items(state, 5, Wishes(np.zeros(20), []))
-    assert (len(nothing.rows), nothing.total) == (0, 0.0)
+    prediction = NextItem(random_kernel(20, 8, seed=2), FITTED).given([0, 1])
+    few = np.zeros(20)
+    few[:4] = 1
+    assert set(best_items(prediction, 5, few, Order()).rows) == {2, 3}
+    assert best_items(prediction, 50, np.ones(20), Order()).rows.shape == (18,)
+    assert len(best_items(prediction, 5, np.zeros(20), Order()).rows) == 0
 
 
 @given(st.integers(0, 10_000), st.integers(0, 12), st.sampled_from([0.0, 0.7, 1.0]), st.integers(1, 40))
@@ -75,14 +76,13 @@ def test_a_table_of_pairs_gives_the_same_items(seed: int, length: int, decouplin
     copies = rng.integers(0, 40, 8)
     factors[copies], diagonal[copies] = factors[copies[0]], diagonal[copies[0]]
     kernel = Kernel(factors, plain.core, diagonal)
-    base = rng.uniform(0, 2, 40) if rng.random() < 0.5 else None
-    wishes = Wishes(base, [(rng.choice(40, 5, replace=False), rng.choice([0.0, 0.5, 3.0], 5))])
-    state = condition(kernel, rng.integers(0, 40, length), decoupling=decoupling)
-    scores = wishes.dense(40) * state.gains(np.arange(40))
-    table = PairTable.of(kernel)
-    best = best_items(state, k, wishes, table)
-    assert best.rows.tolist() == sorted(np.flatnonzero(scores > 0), key=lambda row: (-scores[row], row))[:k]
-    assert np.allclose(best.scores, scores[best.rows], rtol=1e-12)
-    assert np.allclose(best.gains, state.gains(best.rows), rtol=1e-12)
-    error = float(wishes.dense(40) @ table.gains(state)[1])
-    assert best.total == pytest.approx(scores.sum(), rel=1e-5, abs=error)
+    boosts = rng.choice([0.0, 0.5, 1.0, 3.0], 40)
+    cart = rng.integers(0, 40, length)
+    mixture = Mixture(decoupling, FITTED.together, None, FITTED.habit, FITTED.least_gain)
+    marks = NextItem(in_float64(kernel), mixture).given(cart).probabilities * boosts
+    tabled = NextItem(kernel, mixture, pairs=PairTable.of(kernel))
+    best = best_items(tabled.given(cart), k, boosts, Order())
+    assert best.probabilities == pytest.approx(marks[best.rows] / marks.sum(), rel=1e-3)
+    assert len(best.rows) == min(k, np.count_nonzero(marks))
+    highest = np.sort(marks)[::-1][: len(best.rows)]
+    assert np.sort(marks[best.rows])[::-1] == pytest.approx(highest, rel=1e-9)
