@@ -14,24 +14,32 @@ class NewLine(TypedDict):
 
 
 class Boosts(TypedDict, total=False):
-    """Factors on the gains of items and categories: above 1 promotes, 0 hides."""
+    """Factors on the odds of items and categories: 2 makes an item twice as likely, 0 hides it."""
 
     items: Mapping[str, float]
     categories: Mapping[str, float]
 
 
+class Knobs(TypedDict, total=False):
+    """Exact values for experts, in place of a dial or of what the training job chose."""
+
+    decoupling: float | None
+    relevance: float | None
+    popularity: float | None
+
+
 class Filters(TypedDict, total=False):
-    """Which items may appear, and how to serve the model."""
+    """Which items may appear, and in which order: two dials from -1 to 1, with 0 as the centre."""
 
     exclude: Sequence[str]
     category: Sequence[str]
     min_price: float
     max_price: float
     in_stock: bool
-    popularity: float
-    relevance: float
-    decoupling: float
+    discovery: float
+    cohesion: float
     boosts: Boosts
+    knobs: Knobs
 
 
 class RecommendOptions(Filters, total=False):
@@ -39,6 +47,7 @@ class RecommendOptions(Filters, total=False):
 
     explain: bool
     fill: bool
+    scoring: Literal["mixture", "kernel"]
 
 
 class BundleOptions(Filters, total=False):

@@ -3,14 +3,28 @@
 import { ask } from "../api.js";
 import { barChart } from "../charts.js";
 import { byId, h } from "../dom.js";
-import { count, date, figure } from "../format.js";
+import { count, date, figure, percent } from "../format.js";
 import { Panel, note } from "../panel.js";
 
 const METRIC = "hit@10";
 /** @type {Record<string, string>} */
 const METRICS = { validation_log_likelihood: "Validation", test_log_likelihood: "Test" };
 /** @type {Record<string, string>} */
-const NAMES = { tripod: "Tripod", popularity: "Popularity", item_knn: "Item-KNN", confidence: "Confidence", ease: "EASE-R", als: "ALS" };
+const NAMES = { tripod: "Tripod", popularity: "Popularity", item_knn: "Item-KNN", confidence: "Confidence", ease: "EASE-R", als: "ALS", blend: "Linear blend" };
+
+/**
+ * Whether its probabilities are true; nothing for versions that were not measured.
+ * @param {any} calibration
+ */
+function truth(calibration) {
+  if (!calibration?.first) return [];
+  const { first, first_ten: ten, queries } = calibration;
+  return [
+    ["First suggestion", `claims ${percent(first.claimed)}, comes true ${percent(first.true)}`],
+    ["First ten", `claim ${percent(ten.claimed)}, come true ${percent(ten.true)}`],
+    ["Measured on", `${count(queries)} unseen carts`],
+  ];
+}
 
 /** Shows GET /models/active and the version's report. */
 export class ModelPanel {
@@ -40,6 +54,7 @@ export class ModelPanel {
       ["Kernel", `${model.kind}, rank ${model.rank}`],
       ["Items", count(model.items)],
       ["Knobs", `β ${figure(knobs.relevance)}, γ ${figure(knobs.popularity)}, ω ${figure(knobs.decoupling)}`],
+      ...truth(model.calibration),
       ...Object.entries(METRICS).filter(([name]) => name in model.metrics).map(([name, word]) => [word, `${figure(model.metrics[name])} log-likelihood a basket`]),
     ];
     this.panel.show(h("div", { class: "model" },
