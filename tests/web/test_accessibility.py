@@ -30,7 +30,7 @@ def test_the_shop(shop: Service, visit: Visit, scheme: str) -> None:
     page = visit(shop, color_scheme=scheme, reduced_motion="reduce")
     page.get_by_role("button", name="Add Camera 0 to the cart").first.click()
     page.get_by_text("Change the order").click()
-    page.locator(".because summary").first.click()
+    page.locator("[data-item='tripod-0'] .because summary").click()
     page.get_by_role("button", name="Swap Camera 0").click()
     page.locator("#suggestions .request summary").click()
     for place in (".swaps li", ".picks .shares", ".gauge", ".bundle li"):
