@@ -27,8 +27,10 @@ def test_health_and_traffic_are_drawn_with_axes(shop: Service, visit: Visit) -> 
     for name in ("#rate", "#latency"):
         expect(page.locator(name)).to_contain_text("seconds from now")
     expect(page.locator("#model")).to_contain_text("scalable, rank 45")
-    expect(page.locator("#model")).to_contain_text("claims 5.6 %, comes true 5.4 %")
-    expect(page.locator("#model")).to_contain_text("1,234 unseen carts")
+    expect(page.locator("#truth")).to_have_text(
+        "The first suggestion claims 5.6 % and comes true in 5.4 %; the first ten claim 21 % and hold the "
+        "next item in 21 % of 1,234 unseen carts."
+    )
     expect(page.locator("#health .request code")).to_contain_text("/readyz")
 
 

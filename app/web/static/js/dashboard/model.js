@@ -17,13 +17,12 @@ const NAMES = { tripod: "Tripod", popularity: "Popularity", item_knn: "Item-KNN"
  * @param {any} calibration
  */
 function truth(calibration) {
-  if (!calibration?.first) return [];
+  if (!calibration?.first) return null;
   const { first, first_ten: ten, queries } = calibration;
-  return [
-    ["First suggestion", `claims ${percent(first.claimed)}, comes true ${percent(first.true)}`],
-    ["First ten", `claim ${percent(ten.claimed)}, come true ${percent(ten.true)}`],
-    ["Measured on", `${count(queries)} unseen carts`],
-  ];
+  const share = (/** @type {number} */ value) => h("b", { class: "number" }, percent(value));
+  return h("p", { class: "small", id: "truth" },
+    "The first suggestion claims ", share(first.claimed), " and comes true in ", share(first.true),
+    "; the first ten claim ", share(ten.claimed), " and hold the next item in ", share(ten.true), ` of ${count(queries)} unseen carts.`);
 }
 
 /** Shows GET /models/active and the version's report. */
@@ -54,12 +53,11 @@ export class ModelPanel {
       ["Kernel", `${model.kind}, rank ${model.rank}`],
       ["Items", count(model.items)],
       ["Knobs", `β ${figure(knobs.relevance)}, γ ${figure(knobs.popularity)}, ω ${figure(knobs.decoupling)}`],
-      ...truth(model.calibration),
       ...Object.entries(METRICS).filter(([name]) => name in model.metrics).map(([name, word]) => [word, `${figure(model.metrics[name])} log-likelihood a basket`]),
     ];
     this.panel.show(h("div", { class: "model" },
       h("dl", { class: "facts" }, facts.flatMap(([name, value]) => [h("dt", {}, name), h("dd", {}, value)])),
-      report ? comparison(report) : note("This version came without a report, so there is nothing to compare it with. ", h("code", {}, "python -m training evaluate"), " makes one.")));
+      h("div", { class: "stack" }, truth(model.calibration), report ? comparison(report) : note("This version came without a report, so there is nothing to compare it with. ", h("code", {}, "python -m training evaluate"), " makes one."))));
   }
 }
 

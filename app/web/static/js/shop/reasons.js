@@ -7,8 +7,8 @@ import { shareBar } from "../meter.js";
 /** @typedef {{ source: "cart_item" | "similar_baskets" | "habit", item_id: string | null, name: string | null, share: number }} Reason */
 
 const SECOND = 0.5; // a second cart item is named if its share is this large beside the first one's
+const NAMED = 0.03; // cart items with smaller shares are one line
 const LEAST = 0.005; // smaller shares are not listed
-const LISTED = 4; // cart items; the others are one line
 const WORDS = { similar_baskets: "baskets like this one", habit: "bought anyway" };
 
 /** @param {Reason} reason */
@@ -34,26 +34,26 @@ function lead(reasons) {
 }
 
 /**
- * The shares worth a line; cart items beyond the first few are added up.
+ * The shares worth a line; small ones of cart items are added up.
  * @param {Reason[]} reasons
  * @returns {{ source: string, share: number, words: import("../dom.js").Child[] }[]}
  */
 function listed(reasons) {
-  const rest = reasons.filter((reason) => reason.source === "cart_item").slice(LISTED);
+  const rest = reasons.filter((reason) => reason.source === "cart_item" && reason.share < NAMED);
   const lines = reasons.filter((reason) => !rest.includes(reason)).map((reason) => ({ ...reason, words: words(reason) }));
   const others = { source: "cart_item", share: sum(rest), words: ["goes with other items in the cart"] };
   return [...lines, others].filter((line) => line.share >= LEAST);
 }
 
 /**
- * The sentence; opened, a bar of all sources and what each of them is.
+ * The sentence; opened, a bar of all sources and what each of them is, if there are several.
  * @param {Reason[]} reasons the largest share first
  * @param {boolean} open
  * @param {(open: boolean) => void} onToggle
  */
 export function because(reasons, open, onToggle) {
-  if (!reasons.length) return h("p", { class: "because" }, "popular");
   const lines = listed(reasons);
+  if (lines.length < 2) return h("p", { class: "because" }, ...(lines.length ? lead(reasons) : ["popular"]));
   const details = /** @type {HTMLDetailsElement} */ (h("details", { class: "because", open },
     h("summary", {}, ...lead(reasons)),
     shareBar(lines),
