@@ -34,11 +34,12 @@ class ConsideredCart(TypedDict):
 
 
 class Reason(TypedDict):
-    """A cart item that speaks for or against a recommendation."""
+    """A source of a recommended item's probability; the shares of all of them add up to 1."""
 
-    item_id: str
+    source: Literal["cart_item", "similar_baskets", "habit"]
+    item_id: str | None
     name: str | None
-    effect: float
+    share: float
 
 
 class RecommendedItem(TypedDict):
@@ -49,8 +50,8 @@ class RecommendedItem(TypedDict):
     name: str | None
     category: str | None
     price: float | None
-    score: float
-    probability: float
+    probability: float | None
+    times_usual: float | None
     relation: Literal["complement", "substitute", "neutral"]
     because: list[Reason]
 
@@ -244,6 +245,7 @@ class ModelInUse(TypedDict):
     rank: int
     knobs: ServingKnobs
     metrics: dict[str, Any]
+    calibration: dict[str, Any] | None
     has_report: bool
 
 

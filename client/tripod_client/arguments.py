@@ -14,10 +14,18 @@ class NewLine(TypedDict):
 
 
 class Boosts(TypedDict, total=False):
-    """Factors on the gains of items and categories: above 1 promotes, 0 hides."""
+    """Factors on the odds of items and categories: 2 makes an item twice as likely, 0 hides it."""
 
     items: Mapping[str, float]
     categories: Mapping[str, float]
+
+
+class Knobs(TypedDict, total=False):
+    """Exact values for experts, in place of a dial or of what the training job chose."""
+
+    decoupling: float | None
+    relevance: float | None
+    popularity: float | None
 
 
 class ItemFilters(TypedDict, total=False):
@@ -31,12 +39,12 @@ class ItemFilters(TypedDict, total=False):
 
 
 class Filters(ItemFilters, total=False):
-    """Which items may appear, and how to serve the model."""
+    """Which items may appear, and in which order: two dials from -1 to 1, with 0 as the centre."""
 
-    popularity: float
-    relevance: float
-    decoupling: float
+    discovery: float
+    cohesion: float
     boosts: Boosts
+    knobs: Knobs
 
 
 class RecommendOptions(Filters, total=False):
@@ -44,6 +52,7 @@ class RecommendOptions(Filters, total=False):
 
     explain: bool
     fill: bool
+    scoring: Literal["mixture", "kernel"]
 
 
 class BundleOptions(Filters, total=False):

@@ -179,7 +179,7 @@ def test_complements_are_recommended_and_explained(shop: httpx.Client) -> None:
     sources = {reason["item_id"] or reason["source"]: reason for reason in items["tripod-3"]["because"]}
     assert sources["camera-3"]["source"] == "cart_item"
     assert sources["camera-3"]["name"] == "Camera 3"
-    assert sources["camera-3"]["share"] > 0.3
+    assert sources["camera-3"]["share"] > 0.1
     assert sources["camera-3"]["share"] > 9 * sources.get("film-9", {"share": 0})["share"]
     assert sources["similar_baskets"]["item_id"] is None
     for item in answer["items"]:

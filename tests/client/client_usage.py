@@ -11,7 +11,8 @@ from tripod_client.answers import CartAnswer, Job, Recommendations
 def fill_a_cart(tripod: Tripod, cart_id: str) -> CartAnswer:
     cart = tripod.add_items(cart_id, "camera-0", {"item_id": "film-0"}, {"item_id": "film-1", "quantity": 2})
     assert_type(cart, CartAnswer)
-    assert_type(tripod.recommend(cart_id, k=3, exclude=["film-2"]), Recommendations)
+    assert_type(tripod.recommend(cart_id, k=3, exclude=["film-2"], discovery=0.5), Recommendations)
+    assert_type(tripod.recommend(cart_id, knobs={"decoupling": 0.5}, scoring="mixture"), Recommendations)
     return tripod.set_quantity(cart_id, "film-0", 3, if_match=cart["etag"])
 
 

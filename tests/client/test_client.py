@@ -39,6 +39,7 @@ def test_a_cart_from_the_first_item_to_the_checkout(served: str) -> None:
         answer = tripod.recommend(cart, k=3, explain=True)
         assert answer["items"][0]["item_id"] == "tripod-0"
         assert answer["items"][0]["because"][0]["item_id"] == "camera-0"
+        assert sum(reason["share"] for reason in answer["items"][0]["because"]) == pytest.approx(1)
         stored, listed = tripod.cart_insights(cart), tripod.insights(items=["camera-0"])
         assert stored == tripod.insights(cart)
         assert stored == {**listed, "cart": {**listed["cart"], "cart_id": cart}}
@@ -62,6 +63,22 @@ def test_filters_boosts_batches_and_bundles(served: str) -> None:
         batch = tripod.recommend_batch([["camera-0"], ["camera-1"]], k=1)
         assert [result["cart"]["items"] for result in batch["results"]] == [["camera-0"], ["camera-1"]]
         bundle = tripod.find_bundles(items=["camera-0"], k=2, method="local_search")
+        assert len(bundle["bundles"][0]["items"]) == 2
+
+
+def test_dials_knobs_and_scoring(served: str) -> None:
+    with Tripod(served) as tripod:
+        plain = tripod.recommend(items=["camera-0"], k=60)
+        assert {item["probability"] for item in plain["items"]} == {None}  # a model of release 0.1
+        kernel = tripod.recommend(items=["camera-0"], k=60, scoring="kernel")
+        probabilities = [item["probability"] or 0.0 for item in kernel["items"]]
+        assert sum(probabilities) == pytest.approx(1)
+        dialled = tripod.recommend(items=["camera-0"], k=60, scoring="kernel", discovery=1)
+        exact = tripod.recommend(items=["camera-0"], k=60, scoring="kernel", knobs={"popularity": 1})
+        assert dialled["items"] == exact["items"] != kernel["items"]
+        together = tripod.recommend(items=["camera-0", "film-0"], k=3, cohesion=0.5)
+        assert len(together["items"]) == 3
+        bundle = tripod.find_bundles(items=["camera-0"], k=2, discovery=-1, knobs={"decoupling": 0})
         assert len(bundle["bundles"][0]["items"]) == 2
 
 
@@ -286,6 +303,8 @@ def test_answers_have_the_members_of_the_api() -> None:
 
 def test_requests_have_the_members_of_the_api() -> None:
     assert set(get_type_hints(arguments.FitOptions)) == members("FitOptions")
+    assert set(get_type_hints(arguments.Boosts)) == members("Boosts")
+    assert set(get_type_hints(arguments.Knobs)) == members("Knobs")
     assert set(get_type_hints(arguments.JobRequest)) == members("JobRequest")
     assert set(get_type_hints(arguments.ItemChange)) == members("ItemPatch")
     basket = {"cart_id", "items", "k"}

@@ -29,10 +29,11 @@ def faults(page: Page) -> list[tuple[str, Any]]:
 def test_the_shop(shop: Service, visit: Visit, scheme: str) -> None:
     page = visit(shop, color_scheme=scheme, reduced_motion="reduce")
     page.get_by_role("button", name="Add Camera 0 to the cart").first.click()
-    page.get_by_text("Turn the knobs").click()
+    page.get_by_text("Change the order").click()
+    page.locator("[data-item='tripod-0'] .because summary").click()
     page.get_by_role("button", name="Swap Camera 0").click()
-    page.locator("#suggestions summary").click()
-    for place in (".swaps li", ".picks .relation", ".gauge", ".bundle li"):
+    page.locator("#suggestions .request summary").click()
+    for place in (".swaps li", ".picks .relation", ".picks .shares", ".gauge", ".bundle li"):
         expect(page.locator(place).first).to_be_visible()
     assert faults(page) == []
 

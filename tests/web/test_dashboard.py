@@ -27,6 +27,10 @@ def test_health_and_traffic_are_drawn_with_axes(shop: Service, visit: Visit) -> 
     for name in ("#rate", "#latency"):
         expect(page.locator(name)).to_contain_text("seconds from now")
     expect(page.locator("#model")).to_contain_text("scalable, rank 45")
+    expect(page.locator("#truth")).to_have_text(
+        "The first suggestion claims 5.6 % and comes true in 5.4 %; the first ten claim 21 % and hold the "
+        "next item in 21 % of 1,234 unseen carts."
+    )
     expect(page.locator("#health .request code")).to_contain_text("/readyz")
 
 
@@ -99,6 +103,13 @@ def test_a_retrain_is_followed_live_to_its_activation_and_taken_back(
     with page.context.expect_page() as opened:
         page.get_by_role("link", name=f"Report of {after}").click()
     expect(opened.value.locator("h1")).to_be_visible()
+
+    page.get_by_label("Tuning").select_option("none")
+    page.get_by_label("Go live").select_option("never")
+    page.get_by_role("button", name="Retrain").click()
+    expect(page.locator(".job")).to_have_count(2)
+    expect(page.locator(".job .state").first).to_have_text("succeeded", timeout=120_000)
+    expect(page.locator(".job").first).to_contain_text("gives no probabilities")
 
     page.get_by_role("button", name=f"Roll back to {before}").click()
     expect(page.locator("#health")).to_contain_text(before)

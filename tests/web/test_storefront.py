@@ -26,9 +26,9 @@ def put_into_cart(page: Page, name: str) -> None:
 def test_a_cart_is_filled_looked_into_and_bought(shop: Service, visit: Visit) -> None:
     page = visit(shop)
     put_into_cart(page, "Camera 0")
-    pick = page.locator(".picks li").first
+    pick = page.locator(".picks > li").first
     expect(pick.locator("h3")).to_have_text("Tripod 0")
-    expect(pick.locator(".because")).to_have_text("because you have Camera 0")
+    expect(pick.locator(".because summary")).to_have_text("goes with Camera 0")
     expect(pick.locator(".relation")).to_have_text("goes with")
     expect(pick.locator(".facts")).to_contain_text("%")
     expect(page.locator("#insights")).to_contain_text("Most carts like this end with 1 to 3 kinds.")
@@ -80,21 +80,64 @@ def test_a_bundle_is_built_and_taken_whole(shop: Service, visit: Visit) -> None:
     expect(page.locator("#cart-total")).to_have_text(total if total != "no price" else re.compile(r"\$"))
 
 
-def test_the_ranking_moves_with_the_knobs_and_back(shop: Service, visit: Visit) -> None:
+def test_a_suggestion_shows_its_probability_and_on_demand_where_it_comes_from(
+    shop: Service, visit: Visit
+) -> None:
     page = visit(shop)
     put_into_cart(page, "Camera 0")
     expect(page.locator(".picks h3").first).to_have_text("Tripod 0")
-    page.get_by_text("Turn the knobs").click()
-    page.get_by_label("Relevance").press("End")
-    expect(page.locator(".picks h3").first).to_have_text("Film 0")  # whom plain counts tie to the camera
-    expect(page.locator("#suggestions .request code")).to_contain_text("relevance=4")
-    expect(page.locator("#bundle .request code")).to_contain_text("relevance=4")
-    for _ in range(30):  # faster than the answers come: only the last one counts
-        page.get_by_label("Popularity").press("ArrowRight")
-    expect(page.locator("#suggestions .request code")).to_contain_text("popularity=1")
-    page.get_by_role("button", name="As the model was trained").click()
+    item = shop.client.get("/recommend?items=camera-0&k=1&explain=true").json()["items"][0]
+    pick = page.locator(".picks > li").first
+    expect(pick.locator(".facts")).to_contain_text(f"{100 * item['probability']:.0f} %")
+    expect(pick.locator(".odds")).to_have_text(
+        f"1 in {1 / item['probability']:.1f}, {item['times_usual']:.1f}× as likely as usual"
+    )
+    expect(pick.locator(".shares")).to_be_hidden()
+    pick.locator("summary").click()
+    expect(pick.locator(".shares rect")).to_have_count(3)
+    words = {
+        "cart_item": "goes with Camera 0",
+        "similar_baskets": "baskets like this one",
+        "habit": "bought anyway",
+    }
+    for line, reason in zip(pick.locator(".because li").all(), item["because"], strict=True):
+        expect(line).to_contain_text(words[reason["source"]])
+        share = 100 * reason["share"]
+        expect(line).to_contain_text(f"{share:.0f} %" if share >= 10 else f"{share:.1f} %")
+
+    page.get_by_label("Discovery").evaluate("slider => slider.closest('details').open = true")
+    page.get_by_label("Discovery").press("ArrowLeft")
+    expect(page.locator("#suggestions .request code")).to_contain_text("discovery=-0.1")
+    expect(pick.locator(".shares")).to_be_visible()  # it stays open with the next answer
+
+
+def test_a_model_without_probabilities_shows_none(tmp_path: Path, visit: Visit) -> None:
+    publish_shop(tmp_path / "store", probabilities=False)
+    with Service(tmp_path / "store") as old:
+        page = visit(old.ready())
+        put_into_cart(page, "Camera 0")
+        expect(page.locator(".picks h3").first).to_have_text("Tripod 0")
+        expect(page.locator(".picks .facts").first).to_have_text("$11.00")
+        expect(page.locator(".picks .odds")).to_have_count(0)
+
+
+def test_the_order_follows_the_dials_and_returns_to_the_centre(shop: Service, visit: Visit) -> None:
+    page = visit(shop)
+    put_into_cart(page, "Camera 0")
     expect(page.locator(".picks h3").first).to_have_text("Tripod 0")
-    expect(page.locator("#suggestions .request code")).not_to_contain_text("popularity")
+    page.get_by_text("Change the order").click()
+    expect(page.get_by_role("button", name="Back to the centre")).to_be_disabled()
+    page.get_by_label("Discovery").press("End")
+    expect(page.locator(".picks h3").first).to_have_text("Film 0")  # the less likely, but less usual one
+    expect(page.locator("#suggestions .request code")).to_contain_text("discovery=1")
+    expect(page.locator("#bundle .request code")).to_contain_text("discovery=1")
+    for _ in range(30):  # faster than the answers come: only the last one counts
+        page.get_by_label("Cohesion").press("ArrowLeft")
+    expect(page.locator("#suggestions .request code")).to_contain_text("cohesion=-1")
+    page.get_by_role("button", name="Back to the centre").click()
+    expect(page.locator(".picks h3").first).to_have_text("Tripod 0")
+    expect(page.locator("#suggestions .request code")).not_to_contain_text("discovery")
+    expect(page.get_by_label("Discovery")).to_be_focused()
 
 
 def test_a_substitute_looks_different_and_takes_the_place(shop: Service, visit: Visit) -> None:
@@ -140,9 +183,9 @@ def test_it_works_without_a_mouse(shop: Service, visit: Visit) -> None:
     page.keyboard.press("Space")  # the button is drawn anew and keeps the focus
     expect(page.get_by_label("Quantity of Camera 0")).to_have_text("3")
     expect(page.locator("#news")).to_contain_text("Camera 0: 3.")
-    tab_to("#knobs summary")
+    tab_to("#dials summary")
     page.keyboard.press("Enter")
-    tab_to("#knob-relevance")
+    tab_to("#dial-discovery")
     page.keyboard.press("End")
     expect(page.locator(".picks h3").first).to_have_text("Film 0")
     tab_to(".picks button")
@@ -153,7 +196,7 @@ def test_it_works_without_a_mouse(shop: Service, visit: Visit) -> None:
 def test_it_fits_a_phone(shop: Service, visit: Visit) -> None:
     page = visit(shop, viewport={"width": 360, "height": 740}, has_touch=True, is_mobile=True)
     put_into_cart(page, "Camera 0")
-    expect(page.locator(".picks li").first).to_be_visible()
+    expect(page.locator(".picks > li").first).to_be_visible()
     assert page.evaluate("document.documentElement.scrollWidth") <= 360
     expect(page.locator("#count")).to_have_text("1")
     page.locator(".tabs").get_by_text("For you").tap()
@@ -167,7 +210,7 @@ def test_it_fits_a_phone(shop: Service, visit: Visit) -> None:
 def test_an_item_named_like_a_script_is_text(shop: Service, visit: Visit) -> None:
     page = visit(shop)
     put_into_cart(page, HOSTILE)
-    expect(page.locator(".because").filter(has_text=HOSTILE)).to_have_count(1)
+    expect(page.locator(".because summary").filter(has_text=HOSTILE).first).to_be_visible()
     page.get_by_role("button", name=f"Remove {HOSTILE}", exact=True).click()
     expect(page.locator("#cart .lines li")).to_have_count(0)
     assert page.evaluate("window.hacked") is None

@@ -19,8 +19,28 @@ export const date = (value) => (value === null ? "unknown" : DATE.format(new Dat
  */
 export function percent(share) {
   const value = share * 100;
-  if (value > 0 && value < 0.1) return "< 0.1 %";
-  return `${value < 10 ? value.toFixed(1) : value.toFixed(0)} %`;
+  if (value > 0 && value < 0.1) return "<\u00a00.1\u00a0%";
+  return `${value < 10 ? value.toFixed(1) : value.toFixed(0)}\u00a0%`;
+}
+
+/**
+ * A probability as odds, "1 in 17"; none for what is impossible or more likely than not.
+ * @param {number} probability
+ */
+export function oneIn(probability) {
+  if (probability <= 0 || probability > 0.5) return null;
+  const number = 1 / probability;
+  return `1 in ${count(Number(number < 10 ? number.toFixed(1) : number.toPrecision(Math.max(2, Math.floor(Math.log10(number))))))}`;
+}
+
+/**
+ * "20× as likely as usual"; null if it is as likely as ever.
+ * @param {number} times
+ */
+export function timesUsual(times) {
+  const shown = Number(times < 10 ? times.toFixed(1) : times.toPrecision(2));
+  if (shown === 1) return null;
+  return shown === 0 ? "far less likely than usual" : `${count(shown)}× as likely as usual`;
 }
 
 /**

@@ -14,6 +14,20 @@ export function probabilityBar(share) {
 }
 
 /**
+ * A bar of shares that add up to 1; what each one is stands below it as text.
+ * @param {{ source: string, share: number }[]} parts
+ */
+export function shareBar(parts) {
+  let x = 0;
+  return s("svg", { class: "shares", viewBox: "0 0 100 8", preserveAspectRatio: "none", "aria-hidden": "true" },
+    parts.map(({ source, share }) => {
+      const part = s("rect", { "data-source": source, x, width: Math.max(0, 100 * share - 0.6), height: 8 });
+      x += 100 * share;
+      return part;
+    }));
+}
+
+/**
  * A ring with words inside.
  * @param {number} share
  * @param {string} words

@@ -94,6 +94,7 @@ export class JobView {
       ["Validation", job.validation_log_likelihood !== null && figure(job.validation_log_likelihood)],
       ["Gate", job.gate && `${job.gate.metric} ${figure(job.gate.candidate)} against ${figure(job.gate.rival_figure ?? job.gate.active)} of ${job.gate.rival ?? "the model before"}`],
       ["Reason", job.error],
+      ["Note", job.note],
     ].filter(([, value]) => value);
     return h("dl", { class: "facts" }, facts.flatMap(([name, value]) => [h("dt", {}, name), h("dd", {}, value)]));
   }

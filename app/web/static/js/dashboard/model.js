@@ -3,14 +3,27 @@
 import { ask } from "../api.js";
 import { barChart } from "../charts.js";
 import { byId, h } from "../dom.js";
-import { count, date, figure } from "../format.js";
+import { count, date, figure, percent } from "../format.js";
 import { Panel, note } from "../panel.js";
 
 const METRIC = "hit@10";
 /** @type {Record<string, string>} */
 const METRICS = { validation_log_likelihood: "Validation", test_log_likelihood: "Test" };
 /** @type {Record<string, string>} */
-const NAMES = { tripod: "Tripod", popularity: "Popularity", item_knn: "Item-KNN", confidence: "Confidence", ease: "EASE-R", als: "ALS" };
+const NAMES = { tripod: "Tripod", popularity: "Popularity", item_knn: "Item-KNN", confidence: "Confidence", ease: "EASE-R", als: "ALS", blend: "Blend without determinant" };
+
+/**
+ * Whether its probabilities are true; nothing for versions that were not measured.
+ * @param {any} calibration
+ */
+function truth(calibration) {
+  if (!calibration?.next_item) return null;
+  const { first, first_ten: ten, queries } = calibration.next_item;
+  const share = (/** @type {number} */ value) => h("b", { class: "number" }, percent(value));
+  return h("p", { class: "small", id: "truth" },
+    "The first suggestion claims ", share(first.claimed), " and comes true in ", share(first.true),
+    "; the first ten claim ", share(ten.claimed), " and hold the next item in ", share(ten.true), ` of ${count(queries)} unseen carts.`);
+}
 
 /** Shows GET /models/active and the version's report. */
 export class ModelPanel {
@@ -44,7 +57,7 @@ export class ModelPanel {
     ];
     this.panel.show(h("div", { class: "model" },
       h("dl", { class: "facts" }, facts.flatMap(([name, value]) => [h("dt", {}, name), h("dd", {}, value)])),
-      report ? comparison(report) : note("This version came without a report, so there is nothing to compare it with. ", h("code", {}, "python -m training evaluate"), " makes one.")));
+      h("div", { class: "stack" }, truth(model.calibration), report ? comparison(report) : note("This version came without a report, so there is nothing to compare it with. ", h("code", {}, "python -m training evaluate"), " makes one."))));
   }
 }
 

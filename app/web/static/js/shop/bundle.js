@@ -32,7 +32,7 @@ export class BundlePanel {
   refresh() {
     // The first is the best that greedy steps find; later ones look among random candidates.
     const way = this.tries ? { method: "stochastic", seed: this.tries } : {};
-    const call = { path: "/bundles", query: { ...this.shop.basket, k: this.size.value, ...way, ...this.shop.knobs } };
+    const call = { path: "/bundles", query: { ...this.shop.basket, k: this.size.value, ...way, ...this.shop.dials } };
     this.panel.showRequest(call);
     this.panel.load((signal) => ask({ ...call, signal }), (answer) => this.show(answer));
   }

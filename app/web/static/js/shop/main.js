@@ -6,8 +6,8 @@ import { watchStatus } from "../status.js";
 import { BundlePanel } from "./bundle.js";
 import { CartPanel } from "./cart.js";
 import { Catalogue } from "./catalogue.js";
+import { Dials } from "./dials.js";
 import { InsightsPanel } from "./insights.js";
-import { Knobs } from "./knobs.js";
 import { Shop } from "./state.js";
 import { SuggestionsPanel } from "./suggestions.js";
 
@@ -27,9 +27,9 @@ async function add(items) {
 
 const cart = new CartPanel(shop);
 const catalogue = new Catalogue(shop, add);
-const knobs = new Knobs(shop);
 const followers = [new SuggestionsPanel(shop, add), new BundlePanel(shop, add)];
 const insights = new InsightsPanel(shop);
+new Dials(shop);
 
 shop.addEventListener("cart", () => {
   byId("count").textContent = String(shop.count);
@@ -37,13 +37,12 @@ shop.addEventListener("cart", () => {
   insights.refresh();
   for (const panel of followers) panel.refresh();
 });
-shop.addEventListener("knobs", () => {
+shop.addEventListener("dials", () => {
   for (const panel of followers) panel.refresh();
 });
 
 watchStatus(() => {
-  for (const part of [catalogue, cart, knobs, insights, ...followers]) part.recover();
+  for (const part of [catalogue, cart, insights, ...followers]) part.recover();
 });
 catalogue.start();
-knobs.start();
 cart.start();

@@ -14,11 +14,12 @@ export function movingTo(list, entries) {
     before.set(child.dataset.key, child.getBoundingClientRect().top);
   }
   const focused = /** @type {HTMLElement | null} */ (document.activeElement?.closest("[data-key]") ?? null);
+  const kind = document.activeElement?.localName === "summary" ? "summary" : "button";
   const kept = focused && list.contains(focused) ? focused.dataset.key : undefined;
   for (const [key, element] of entries) element.dataset.key = key;
   list.replaceChildren(...entries.map(([, element]) => element));
   for (const [key, element] of entries) {
-    if (key === kept) element.querySelector("button")?.focus();
+    if (key === kept) /** @type {HTMLElement | null} */ (element.querySelector(kind))?.focus();
     if (!STILL.matches) slide(element, before.get(key));
   }
 }

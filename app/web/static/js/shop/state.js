@@ -1,15 +1,15 @@
-/** What the panels share: the cart, the knobs, and the items seen so far. */
+/** What the panels share: the cart, the dials, and the items seen so far. */
 
 import { Problem, ask, itemPath } from "../api.js";
 
 /** @typedef {{ item_id: string, quantity: number }} Line */
 /** @typedef {{ item_id: string, name: string | null, category: string | null, price: number | null }} Item */
-/** @typedef {{ relevance: number, popularity: number, decoupling: number }} Knobs */
+/** @typedef {{ discovery: number, cohesion: number }} Dials */
 /** @typedef {import("../api.js").Call} Call */
 
 const STORAGE = "tripod.cart";
 
-/** Tells of changes as `cart` and `knobs`; every change of the cart is one request to the API. */
+/** Tells of changes as `cart` and `dials`; every change of the cart is one request to the API. */
 export class Shop extends EventTarget {
   constructor() {
     super();
@@ -17,8 +17,8 @@ export class Shop extends EventTarget {
     this.lines = [];
     /** @type {string | null} */
     this.cartId = localStorage.getItem(STORAGE);
-    /** @type {Partial<Knobs>} only what differs from the model's own */
-    this.knobs = {};
+    /** @type {Partial<Dials>} only what is off the centre */
+    this.dials = {};
     /** @type {Map<string, Item>} */
     this.items = new Map();
     /** @type {Promise<unknown>} changes follow each other, so that quick fingers do not overtake themselves */
@@ -72,10 +72,10 @@ export class Shop extends EventTarget {
     this.dispatchEvent(new Event("cart"));
   }
 
-  /** @param {Partial<Knobs>} knobs */
-  turnKnobs(knobs) {
-    this.knobs = knobs;
-    this.dispatchEvent(new Event("knobs"));
+  /** @param {Partial<Dials>} dials */
+  turnDials(dials) {
+    this.dials = dials;
+    this.dispatchEvent(new Event("dials"));
   }
 
   /**

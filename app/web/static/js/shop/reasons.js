@@ -1,0 +1,65 @@
+/** Where a suggestion's probability comes from: a sentence, and on demand the share of each source. */
+
+import { h } from "../dom.js";
+import { nameOf, percent } from "../format.js";
+import { shareBar } from "../meter.js";
+
+/** @typedef {{ source: "cart_item" | "similar_baskets" | "habit", item_id: string | null, name: string | null, share: number }} Reason */
+
+const SECOND = 0.5; // a second cart item is named if its share is this large beside the first one's
+const NAMED = 0.03; // cart items with smaller shares are one line
+const LEAST = 0.005; // smaller shares are not listed
+const WORDS = { similar_baskets: "baskets like this one", habit: "bought anyway" };
+
+/** @param {Reason} reason */
+const named = (reason) => nameOf({ item_id: reason.item_id ?? "", name: reason.name });
+
+/** @param {Reason} reason */
+const words = (reason) => (reason.source === "cart_item" ? ["goes with ", h("b", {}, named(reason))] : [WORDS[reason.source]]);
+
+/** @param {Reason[]} reasons */
+const sum = (reasons) => reasons.reduce((total, reason) => total + reason.share, 0);
+
+/**
+ * The source with the largest share; all items of the cart together are one.
+ * @param {Reason[]} reasons the largest share first
+ */
+function lead(reasons) {
+  const items = reasons.filter((reason) => reason.source === "cart_item");
+  const other = reasons.find((reason) => reason.source !== "cart_item");
+  if (other && other.share > sum(items)) return words(other);
+  const [first, second] = items;
+  const both = second && second.share >= SECOND * first.share;
+  return [...words(first), ...(both ? [" and ", h("b", {}, named(second))] : [])];
+}
+
+/**
+ * The shares worth a line; small ones of cart items are added up.
+ * @param {Reason[]} reasons
+ * @returns {{ source: string, share: number, words: import("../dom.js").Child[] }[]}
+ */
+function listed(reasons) {
+  const rest = reasons.filter((reason) => reason.source === "cart_item" && reason.share < NAMED);
+  const lines = reasons.filter((reason) => !rest.includes(reason)).map((reason) => ({ ...reason, words: words(reason) }));
+  const others = { source: "cart_item", share: sum(rest), words: ["goes with other items in the cart"] };
+  return [...lines, others].filter((line) => line.share >= LEAST);
+}
+
+/**
+ * The sentence; opened, a bar of all sources and what each of them is, if there are several.
+ * @param {Reason[]} reasons the largest share first
+ * @param {boolean} open
+ * @param {(open: boolean) => void} onToggle
+ */
+export function because(reasons, open, onToggle) {
+  const lines = listed(reasons);
+  if (lines.length < 2) return h("p", { class: "because" }, ...(lines.length ? lead(reasons) : ["popular"]));
+  const details = /** @type {HTMLDetailsElement} */ (h("details", { class: "because", open },
+    h("summary", {}, ...lead(reasons)),
+    shareBar(lines),
+    h("ul", {}, lines.map((line) => h("li", { "data-source": line.source },
+      h("span", {}, ...line.words),
+      h("span", { class: "number" }, percent(line.share)))))));
+  details.addEventListener("toggle", () => onToggle(details.open));
+  return details;
+}
