@@ -37,8 +37,8 @@ def test_a_cart_from_the_first_item_to_the_checkout(served: str) -> None:
         ]
         tripod.remove_item(cart, "film-0")
         answer = tripod.recommend(cart, k=3, explain=True)
-        assert answer["items"][0]["item_id"] == "tripod-0"
-        assert answer["items"][0]["because"][0]["item_id"] == "camera-0"
+        assert {item["item_id"] for item in answer["items"][:2]} == {"tripod-0", "film-0"}
+        assert "camera-0" in {reason["item_id"] for reason in answer["items"][0]["because"]}
         assert sum(reason["share"] for reason in answer["items"][0]["because"]) == pytest.approx(1)
         stored, listed = tripod.cart_insights(cart), tripod.insights(items=["camera-0"])
         assert stored == tripod.insights(cart)
@@ -69,7 +69,7 @@ def test_filters_boosts_batches_and_bundles(served: str) -> None:
 def test_dials_knobs_and_scoring(served: str) -> None:
     with Tripod(served) as tripod:
         plain = tripod.recommend(items=["camera-0"], k=60)
-        assert {item["probability"] for item in plain["items"]} == {None}  # a model of release 0.1
+        assert sum(item["probability"] or 0.0 for item in plain["items"]) == pytest.approx(1)
         kernel = tripod.recommend(items=["camera-0"], k=60, scoring="kernel")
         probabilities = [item["probability"] or 0.0 for item in kernel["items"]]
         assert sum(probabilities) == pytest.approx(1)

@@ -10,7 +10,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import stats
 
-from ndpp import Kernel, Lifts, Relations, condition
+from ndpp import Kernel, Lifts, Relations
 from ndpp.lifts import COMPLEMENT, SUBSTITUTE, posterior
 from ndpp.marginal import Marginal
 
@@ -61,7 +61,6 @@ def dense_marginal(kernel: Kernel) -> np.ndarray[Any, np.dtype[np.float64]]:
 def test_marginal_kernel_matches_the_dense_inverse(kernel: Kernel) -> None:
     K, marginal = dense_marginal(kernel), Marginal.of(kernel)
     assert_allclose(marginal.inclusion(np.arange(6)), np.diag(K))
-    assert_allclose(condition(kernel, []).inclusion(), np.diag(K))
     first, second = np.triu_indices(6, 1)
     expected = 1 - K * K.T / np.outer(np.diag(K), np.diag(K))
     assert_allclose(marginal.lifts(first, second), expected[first, second])

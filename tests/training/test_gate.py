@@ -74,8 +74,8 @@ def test_many_small_losses_do_not_add_up(shop: Shop) -> None:
     chain = [best]
     sunk = best.manifest.knobs
     accepted: list[Verdict] = []
-    for _ in range(20):
-        sunk = replace(sunk, popularity=sunk.popularity - 0.15)
+    for _ in range(60):
+        sunk = replace(sunk, popularity=sunk.popularity - 0.05)
         candidate = changed(store, best.version, knobs=sunk)
         verdict = compare(candidate, chain[-1], [], held_out, tolerance=2.0)
         assert verdict.accepted  # by the active version alone it would go live

@@ -200,7 +200,9 @@ def test_what_was_tried_goes_with_the_version(
     np.testing.assert_allclose(served, expected, rtol=1e-4)
     calibration = stored.manifest.calibration
     assert calibration is not None
-    assert calibration["queries"] == len(parts.test)
+    assert set(calibration) == {"next_item", "basket_size", "lifts"}
+    assert isinstance(calibration["next_item"], dict)
+    assert calibration["next_item"]["queries"] == len(parts.test)
 
 
 def test_without_held_out_baskets_the_report_asks_a_prior_that_has_not_seen_its_questions(

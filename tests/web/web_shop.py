@@ -56,12 +56,11 @@ def publish_shop(store: Path, *, probabilities: bool = True) -> str:
     names = [HOSTILE if name == "Camera 2" else name for name in planted.items.names]
     planted = replace(planted, items=replace(planted.items, names=tuple(names)))
     if probabilities:
-        planted = replace(
-            planted,
-            mixture=MIXTURE,
-            baskets=index_baskets(planted_baskets()),
-            calibration=CALIBRATION,
-        )
+        index = index_baskets(planted_baskets())
+        planted = replace(planted, mixture=MIXTURE, baskets=index, calibration=CALIBRATION)
+    else:
+        later = dict.fromkeys(("mixture", "baskets", "lifts", "basket_sizes", "coherence"))
+        planted = replace(planted, **later)
     models = ModelStore(store)
     version = models.publish(planted)
     models.activate(version)

@@ -17,6 +17,7 @@ from training.evaluation.charts import category_axis, interval_chart, line_chart
 from training.evaluation.relations import Pair, StrongestPairs
 from training.evaluation.report import CurvePoint, Report, ReportData, write_report
 from training.evaluation.tripod import TripodModel
+from training.evaluation.truth import Truth
 from training.lifts import learn_lifts
 from training.mixture import START
 
@@ -77,7 +78,7 @@ def report(assessment: Assessment) -> Report:
             evaluation=assessment.evaluation,
             curve=curve,
             relations=RELATIONS,
-            calibration=assessment.calibration,
+            truth=assessment.truth,
             notes=[HOSTILE],
         )
     )
@@ -116,9 +117,12 @@ def test_the_json_holds_the_same_figures(report: Report, assessment: Assessment)
     document = json.loads(report.json)
     assert document["models"] == json.loads(json.dumps(assessment.evaluation.as_json()))["models"]
     assert document["curve"][0] == {"step": 0, "validation_log_likelihood": -30}
-    assert assessment.calibration is not None
-    assert document["calibration"]["first"]["claimed"] == assessment.calibration.first.claimed
-    assert len(document["calibration"]["bins"]) == 10
+    claims = assessment.truth.next_item
+    assert claims is not None
+    assert document["calibration"]["next_item"]["first"]["claimed"] == claims.first.claimed
+    assert len(document["calibration"]["next_item"]["bins"]) == 10
+    assert document["calibration"]["lifts"]["complements"] >= 0
+    assert f"{100 * claims.first.true:.1f} %" in report.html.decode()
     assert document["complements"] == [asdict(pair) for pair in RELATIONS.complements]
     assert document["substitutes"] == [asdict(pair) for pair in RELATIONS.substitutes]
     assert "<td>0.20 (0.10–0.40)</td><td>–</td><td>9.0</td>" in report.html.decode()
@@ -162,7 +166,9 @@ def test_shares_of_zero_stay_in_the_reliability_diagram(assessment: Assessment) 
         CalibrationBin(0.5, 0.4, (0.3, 0.5), 70),
     )
     found = NextItemCalibration(66, Claim(0.3, 0.1), Claim(0.6, 0.5), 0.05, 4.2, bins)
-    html = write_report(ReportData("Zero", {}, assessment.evaluation, calibration=found)).html.decode()
+    html = write_report(
+        ReportData("Zero", {}, assessment.evaluation, truth=Truth(next_item=found))
+    ).html.decode()
     (chart,) = [svg for svg in re.findall(r"<svg.*?</svg>", html) if "how often the item came next" in svg]
     assert chart.count("<circle") == 3
     assert "The probabilities are too high" in html
