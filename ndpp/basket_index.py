@@ -29,6 +29,7 @@ class BasketIndex:
     starts: NDArray[np.int64]  # (M + 1,)
     postings: NDArray[np.int32]  # (entries,)
     rarity: NDArray[np.float32]  # (M,): log of the inverse share of all baskets that hold the item
+    log_first: NDArray[np.float32]  # (M,): log P(item comes first in a basket in random order)
 
     def similar(self, cart: ArrayLike) -> tuple[Indices, Vector]:
         """The numbers of the baskets most like the cart, ascending, and their similarity.
@@ -80,8 +81,10 @@ class BasketIndex:
                 raise ValueError(f"the offsets of the basket index do not fit its {name}")
             if len(entries) and not 0 <= entries.min() <= entries.max() < most:
                 raise ValueError(f"the basket index holds {name} that do not exist")
-        if not np.isfinite(self.rarity).all():
-            raise ValueError("the basket index holds a rarity that is not finite")
+        if self.log_first.shape != (size,):
+            raise ValueError(f"the kernel has {size} items, the first items {len(self.log_first)}")
+        if not (np.isfinite(self.rarity).all() and np.isfinite(self.log_first).all()):
+            raise ValueError("the basket index holds a rarity or a share that is not finite")
 
 
 def _sums(places: NDArray[np.integer[Any]], weights: Vector, size: int) -> tuple[Indices, Vector]:

@@ -6,7 +6,9 @@
 |------------|---------------------------------------|-----------------------------------|
 | `together` | Δ_i^a · r_i(Y)^b · L_ii^c             | goes with what is in the cart     |
 | `baskets`  | (votes of the most similar baskets)^p | people with such carts bought it  |
-| `habit`    | Δ_i^h · L_ii^g                        | bought anyway                     |
+| `habit`    | Δ_i^h · L_ii^g · f_i^u                | bought anyway                     |
+
+f_i is how often item i comes first in a training basket whose items come in random order.
 
 Each exponent and each log-weight is a line in log(1 + |Y|).
 """
@@ -44,10 +46,11 @@ class SimilarBaskets:
 
 @dataclass(frozen=True)
 class Habit:
-    """Exponents of the gain and of L_ii, and the expert's log-weight beside `together`."""
+    """Exponents of the gain, of L_ii and of f, and the expert's log-weight beside `together`."""
 
     gain: Line
     popularity: Line
+    first: Line
     weight: Line
 
 

@@ -163,6 +163,9 @@ class Prediction:
         assert form is not None
         scores = at(form.gain, size) * log_gains
         scores += at(form.popularity, size) * self.model.log_weights[rows]
+        if expert == HABIT and self.model.baskets is not None:
+            assert mixture.habit is not None
+            scores += at(mixture.habit.first, size) * self.model.baskets.log_first[rows]
         if expert == TOGETHER:
             where, logs = self.evidence.relevance
             _put(scores, (where, at(mixture.together.relevance, size) * logs), rows, add=True)

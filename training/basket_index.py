@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ndpp.basket_index import BasketIndex
 from training.baskets import Baskets
 
+_UNSEEN = 0.1  # first places that are added to those of every item, for items hardly ever bought
 MOST_POSTINGS = 1_000  # baskets listed for an item, the newest; 10,000 gain less than 0.01 nats
 
 
@@ -33,5 +35,13 @@ def index_baskets(baskets: Baskets, most: int = MOST_POSTINGS) -> BasketIndex:
         items=kept.items.astype(np.int32),
         starts=np.concatenate([[0], np.cumsum(np.minimum(counts, most))]).astype(np.int64),
         postings=number[owners[listed]].astype(np.int32),
+        log_first=np.log(_first_shares(baskets)).astype(np.float32),
         rarity=np.log((len(several) + 1) / np.maximum(counts, 1)).astype(np.float32).reshape(size),
     )
+
+
+def _first_shares(baskets: Baskets) -> NDArray[np.float64]:
+    """How often each item comes first if every basket is put into random order: Σ_b 1/|b|, as shares."""
+    sizes = np.repeat(baskets.sizes, baskets.sizes)
+    places = np.bincount(baskets.items, 1 / sizes, minlength=len(baskets.catalogue)) + _UNSEEN
+    return np.asarray(places / places.sum())

@@ -41,6 +41,7 @@ class Features:
     popularity: Array  # log L_ii
     relevance: Array  # log(r / floor)
     votes: Array  # log(votes + NO_VOTE)
+    first: Array  # log f, of coming first
 
     def __len__(self) -> int:
         return len(self.log_size)
@@ -63,6 +64,8 @@ def gather(model: NextItem, queries: Queries, weights: Array, seed: int = 0) -> 
         has_votes.append(len(evidence.votes[0]) > 0)
         found.append((rows, log_count, values))
     rows, log_count, values = _padded(found)
+    every_row = np.column_stack([rows, queries.targets])
+    log_first = np.zeros(size) if model.baskets is None else model.baskets.log_first.astype(np.float64)
     return Features(
         log_size=np.log1p([len(cart) for cart in queries.carts]),
         has_votes=np.array(has_votes),
@@ -70,9 +73,10 @@ def gather(model: NextItem, queries: Queries, weights: Array, seed: int = 0) -> 
         rows=rows,
         log_count=log_count,
         gain=values[0],
-        popularity=model.log_weights[np.column_stack([rows, queries.targets])],
+        popularity=model.log_weights[every_row],
         relevance=values[1],
         votes=values[2],
+        first=log_first[every_row],
     )
 
 
@@ -129,7 +133,8 @@ _START: dict[str, Line] = {
     "baskets.power": (0.8, 0.0),
     "baskets.weight": (-1.0, 0.0),
     "habit.gain": (0.5, 0.0),
-    "habit.popularity": (0.3, 0.0),
+    "habit.popularity": (0.2, 0.0),
+    "habit.first": (0.2, 0.0),
     "habit.weight": (-1.0, 0.0),
 }
 _GAINS = ("together.gain", "habit.gain")
@@ -199,7 +204,7 @@ def fit_mixture(
 
 
 class _Likelihood:
-    """−log P(target) averaged over the queries, as a function of the coefficients (8, 2)."""
+    """−log P(target) averaged over the queries, as a function of the coefficients (9, 2)."""
 
     def __init__(self, features: Features) -> None:
         self.line = torch.tensor(np.column_stack([np.ones(len(features)), features.log_size]))  # (n, 2)
@@ -208,17 +213,23 @@ class _Likelihood:
         # The target takes part only where its own probability is computed: it stands for no candidate.
         counts = np.column_stack([features.log_count, np.full(len(features), -np.inf)])
         self.log_count = torch.tensor(counts)
-        self.gain, self.popularity, self.relevance, self.votes = (
+        self.gain, self.popularity, self.relevance, self.votes, self.first = (
             torch.tensor(values)
-            for values in (features.gain, features.popularity, features.relevance, features.votes)
+            for values in (
+                features.gain,
+                features.popularity,
+                features.relevance,
+                features.votes,
+                features.first,
+            )
         )
 
     def __call__(self, theta: torch.Tensor) -> torch.Tensor:
-        a, b, c, p, w_baskets, h, g, w_habit = (self.line @ theta.T).T[:, :, None]
+        a, b, c, p, w_baskets, h, g, u, w_habit = (self.line @ theta.T).T[:, :, None]
         experts = (
             a * self.gain + b * self.relevance + c * self.popularity,
             p * self.votes,
-            h * self.gain + g * self.popularity,
+            h * self.gain + g * self.popularity + u * self.first,
         )
         logs = torch.stack(
             [scores[:, -1] - torch.logsumexp(scores + self.log_count, dim=1) for scores in experts]

@@ -16,7 +16,7 @@ MIXTURE = Mixture(
     decoupling=0.7,
     together=Together((0.6, -0.1), (0.8, 0.2), (0.2, -0.1)),
     baskets=SimilarBaskets((0.7, 0.1), (-0.5, 0.3)),
-    habit=Habit((0.5, 0.1), (0.4, -0.2), (-0.3, -0.4)),
+    habit=Habit((0.5, 0.1), (0.4, -0.2), (0.3, 0.2), (-0.3, -0.4)),
     least_gain=1e-4,
 )
 
@@ -30,6 +30,7 @@ def index_of(baskets: list[list[int]], size: int) -> BasketIndex:
         starts=np.concatenate([[0], np.cumsum(counts)]),
         postings=np.array([number for listed in postings for number in listed], dtype=np.int32),
         rarity=np.log((len(baskets) + 1) / np.maximum(counts, 1)).astype(np.float32),
+        log_first=np.log((counts + 1) / (counts + 1).sum()).astype(np.float32),
     )
 
 
@@ -80,7 +81,9 @@ def slow_probabilities(model: NextItem, cart: list[int]) -> tuple[np.ndarray, np
             * (r / relevance.floor) ** at(together.relevance, n)
             * np.diag(L) ** at(together.popularity, n),
             vote ** at(mixture.baskets.power, n),
-            gains ** at(habit.gain, n) * np.diag(L) ** at(habit.popularity, n),
+            gains ** at(habit.gain, n)
+            * np.diag(L) ** at(habit.popularity, n)
+            * np.exp(index.log_first.astype(float)) ** at(habit.first, n),
         ]
     )
     scores[:, cart] = 0
@@ -128,7 +131,7 @@ def test_the_plain_mixture_is_exact_conditioning(model: NextItem) -> None:
 
 
 def test_usual_probabilities_are_those_of_an_empty_cart(model: NextItem) -> None:
-    assert np.exp(model.log_usual) == pytest.approx(slow_probabilities(model, [])[0], rel=1e-9)
+    assert np.exp(model.log_usual) == pytest.approx(slow_probabilities(model, [])[0], rel=1e-6)
 
 
 def test_leaving_an_item_out_is_told_as_the_change_of_the_log_score(model: NextItem) -> None:
@@ -183,11 +186,15 @@ def test_an_empty_cart_has_no_votes() -> None:
         ("offsets", np.array([0, 2]), "offsets"),
         ("postings", np.full(24, 99, dtype=np.int32), "postings"),
         ("rarity", np.full(SIZE, np.nan, dtype=np.float32), "rarity"),
+        ("log_first", np.full(SIZE, -np.inf, dtype=np.float32), "share"),
+        ("log_first", np.zeros(3, dtype=np.float32), "first items"),
     ],
 )
 def test_an_index_that_does_not_fit_is_refused(field: str, value: np.ndarray, problem: str) -> None:
     arrays = {**index_of(BASKETS, SIZE).__dict__, field: value}
-    arrays = {name: arrays[name] for name in ("offsets", "items", "starts", "postings", "rarity")}
+    arrays = {
+        name: arrays[name] for name in ("offsets", "items", "starts", "postings", "rarity", "log_first")
+    }
     with pytest.raises(ValueError, match=problem):
         BasketIndex(**arrays).check(SIZE)
     index_of(BASKETS, SIZE).check(SIZE)

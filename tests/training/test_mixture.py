@@ -127,3 +127,9 @@ def test_the_newest_baskets_are_listed_when_an_item_is_in_too_many() -> None:
         [0, 3],
     ]  # of 3 and 2 January; a lone item has no pair
     index.check(4)
+
+
+def test_first_items_are_counted_over_all_orders_of_each_basket() -> None:
+    baskets = Baskets(tuple("abc"), np.array([0, 1, 2, 2], dtype=np.int32), np.array([0, 3, 4]))
+    places = np.array([1 / 3, 1 / 3, 1 / 3 + 1]) + 0.1
+    assert np.exp(index_baskets(baskets).log_first) == pytest.approx(places / places.sum(), rel=1e-5)
