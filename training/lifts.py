@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +13,7 @@ from ndpp import Kernel, Lifts
 from ndpp.kernel import Indices, Matrix, Vector
 from ndpp.lifts import COMPLEMENT, SIZE_CLASSES, SUBSTITUTE, class_rates, posterior, prior_mean
 from ndpp.marginal import Marginal
-from training.baskets import Baskets
+from training.baskets import Baskets, merge
 from training.incidence import incidence
 
 ENTRIES = 8_000_000  # counted pairs kept, in both directions: 72 MB
@@ -23,6 +23,8 @@ LEAST_BY_CHANCE = (
 )
 LEAST_ALIKE = 0.25
 _STRONGEST = 2.0  # log-lifts above this count as this, so that one partner cannot make two items alike
+_ENOUGH_COUNTED = 200  # joint baskets
+_BOUNDS = [(-5.0, 5.0), (0.0, 5.0), (np.log(0.05), np.log(1000.0))]  # α, β, log s
 _PAIRS_AT_ONCE = 20_000
 _ROWS_AT_ONCE = 256
 
@@ -108,14 +110,21 @@ def _products(rows: Matrix, first: Indices, second: Indices) -> Vector:
     return products
 
 
-def learn_lifts(baskets: Baskets, kernel: Kernel, seed: int = 0) -> Lifts:
-    """Count the baskets and fit the prior; the kernel may have learned from the same baskets."""
+def learn_lifts(baskets: Baskets, kernel: Kernel, seed: int = 0, validation: Baskets | None = None) -> Lifts:
+    """Count the baskets and fit the prior; the kernel may have learned from the same baskets.
+
+    With `validation` baskets the prior is the one that predicts them best; then they are counted too.
+    """
     counts, marginal = Counts(baskets), Marginal.of(kernel)
-    prior = fit_prior(counts.pairs(*_sample(kernel.size, seed), marginal))
+    sampled = counts.pairs(*_sample(kernel.size, seed), marginal)
+    prior = fit_prior(sampled)
+    if validation is not None:
+        met = _met(counts, marginal, 1)
+        some = _joined(_some(met, met.together > 0, seed), _some(sampled, sampled.together == 0, seed))
+        prior = _refitted(prior, some, Counts(validation))
+        counts = Counts(merge(baskets, validation))
     least = _least_count(counts.together)
-    met = counts.together.tocoo()
-    kept = met.data >= least
-    counted = counts.pairs(met.row[kept].astype(np.intp), met.col[kept].astype(np.intp), marginal)
+    counted = _met(counts, marginal, least)
     lift, low, _ = counted.posterior(prior)
     relations = np.where(low > 1, COMPLEMENT, 0).astype(np.uint8)
     replaced = _substitutes(counts, marginal, prior, _alike_rows(counted, lift, kernel.size))
@@ -131,6 +140,55 @@ def learn_lifts(baskets: Baskets, kernel: Kernel, seed: int = 0) -> Lifts:
         least=least,
         **prior._asdict(),
     )
+
+
+def _met(counts: Counts, marginal: Marginal, least: int) -> Pairs:
+    """The pairs that so many baskets hold."""
+    met = counts.together.tocoo()
+    kept = met.data >= least
+    return counts.pairs(met.row[kept].astype(np.intp), met.col[kept].astype(np.intp), marginal)
+
+
+def _refitted(prior: Prior, pairs: Pairs, unseen: Counts) -> Prior:
+    """The prior under which the counts, with it, best predict the counts of baskets not learned from.
+
+    The kernel has seen the counted baskets: taken as independent evidence it would count them twice, and what
+    was partly luck would be claimed again. Given the posterior Gamma(shape, rate), the number of unseen
+    baskets that hold both is negative binomial.
+    """
+    by_chance, together = unseen.by_chance_of(pairs.first, pairs.second), unseen.together_of(*pairs[:2])
+    known = (pairs.by_chance > 0) & (by_chance > 0)
+    if int(together[known].sum()) < _ENOUGH_COUNTED:
+        return prior  # too few to tell
+    counted, expected = pairs.together[known].astype(np.float64), pairs.by_chance[known]
+    log_lift = np.log(prior_mean(pairs.kernel_lift[known], 0.0, 1.0))
+    exposure, found = by_chance[known], together[known].astype(np.float64)
+
+    def loss(parameters: Vector) -> float:
+        level, slope, log_weight = parameters
+        weight = np.exp(log_weight)
+        shape, rate = counted + weight, expected + weight * np.exp(-level - slope * log_lift)
+        value = special.gammaln(found + shape) - special.gammaln(shape)
+        value += shape * np.log(rate / (rate + exposure)) + found * np.log(exposure / (rate + exposure))
+        return -1000 * float(value.mean())
+
+    start = np.array([prior.level, prior.slope, np.log(prior.weight)])
+    solved = optimize.minimize(loss, start, method="L-BFGS-B", bounds=_BOUNDS)
+    level, slope, log_weight = solved.x.tolist()
+    return Prior(level, slope, float(np.exp(log_weight)))
+
+
+def _joined(*parts: Pairs) -> Pairs:
+    columns: Iterator[tuple[NDArray[Any], ...]] = zip(*parts, strict=True)
+    return Pairs._make(np.concatenate(column) for column in columns)
+
+
+def _some(pairs: Pairs, chosen: NDArray[np.bool_], seed: int) -> Pairs:
+    """At most half as many of the chosen pairs as the prior is fitted to."""
+    places = np.flatnonzero(chosen)
+    if len(places) > SAMPLED_PAIRS // 2:
+        places = np.sort(np.random.default_rng(seed).choice(places, SAMPLED_PAIRS // 2, replace=False))
+    return Pairs._make(values[places] for values in pairs)
 
 
 Stored = tuple[Indices, Indices, NDArray[np.int32], NDArray[np.uint8]]  # first, second, together, relation
@@ -175,8 +233,7 @@ def fit_prior(pairs: Pairs) -> Prior:
         gradient = [to_mean.mean(), (to_mean * log_lift).mean(), (s * to_weight).mean()]
         return -float(value.mean()), -np.array(gradient)
 
-    bounds = [(-5.0, 5.0), (0.0, 5.0), (np.log(0.1), np.log(1000.0))]
-    found = optimize.minimize(loss, np.array([0.0, 1.0, 0.0]), jac=True, method="L-BFGS-B", bounds=bounds)
+    found = optimize.minimize(loss, np.array([0.0, 1.0, 0.0]), jac=True, method="L-BFGS-B", bounds=_BOUNDS)
     level, slope, log_weight = found.x.tolist()
     return Prior(level, slope, float(np.exp(log_weight)))
 
@@ -226,11 +283,11 @@ def _substitutes(counts: Counts, marginal: Marginal, prior: Prior, alike: sparse
             products = alike[first[part]] * alike[second[part]]
             cosines[start : start + _PAIRS_AT_ONCE] = np.asarray(products.sum(axis=1)).ravel()
         stated = rare[(cosines > LEAST_ALIKE) & (high[rare] < _highest(cosines))]
-        found.append([values[stated] for values in pairs])
+        found.append(Pairs._make(values[stated] for values in pairs))
     if not found:
         nothing = np.empty(0, dtype=np.intp)
         return Pairs(nothing, nothing, nothing.astype(np.int32), np.empty(0), np.empty(0))
-    return Pairs(*(np.concatenate(parts) for parts in zip(*found, strict=True)))
+    return _joined(*found)
 
 
 def _highest(alike: Vector | float) -> Vector | float:

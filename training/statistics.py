@@ -25,12 +25,12 @@ class Statistics(NamedTuple):
 
 def count(parts: Split, kernel: Kernel, seed: int) -> Statistics:
     """Count everything once."""
-    baskets = merge(parts.train, parts.validation)
-    lifts = learn_lifts(baskets, kernel, seed)
+    lifts = learn_lifts(parts.train, kernel, seed, parts.validation)
     # A basket raises the lifts of its own pairs: the reference is validation baskets by training counts.
     counts, marginal = Counts(parts.train), Marginal.of(kernel)
     prior = Prior(lifts.level, lifts.slope, lifts.weight)
     coherence = learn_coherence(
         lambda first, second: counts.pairs(first, second, marginal).posterior(prior)[0], parts.validation
     )
-    return Statistics(lifts, learn_basket_sizes(baskets, seed), coherence)
+    sizes = learn_basket_sizes(merge(parts.train, parts.validation), seed)
+    return Statistics(lifts, sizes, coherence)

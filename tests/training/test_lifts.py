@@ -14,8 +14,10 @@ from ndpp import Kernel, Relations
 from ndpp.lifts import COMPLEMENT, SUBSTITUTE
 from training.baskets import Baskets
 from training.evaluation.relations import check_lifts, strongest_pairs
+from training.fitting import fit
 from training.generated import generate_baskets
 from training.lifts import Counts, Pairs, fit_prior, learn_lifts
+from training.options import FitOptions
 from training.splitting import split
 
 CLASSES = ((2, 2), (3, 4), (5, 8), (9, 16), (17, 32), (33, 100))
@@ -217,3 +219,22 @@ def test_report_shows_the_surest_pairs_with_the_numbers_of_the_service(brand_rel
     found = brand_relations.between([names.index(best.first)], [names.index(best.second)])
     assert (best.lift, best.lift_low, best.lift_high) == (found.lift[0], found.low[0], found.high[0])
     assert (best.together, best.by_chance) == (found.counted(0), found.by_chance[0])
+
+
+def test_with_validation_baskets_the_claims_of_complements_hold_on_unseen_ones() -> None:
+    """The kernel has learned from the counted baskets: taken as fresh evidence it would claim too much."""
+    baskets = generate_baskets(60, 6000, mean_size=4, seed=9)
+    parts = split(baskets, validation=1500, holdout=2500)
+    kernel = fit(parts.train, parts.validation, FitOptions(rank=10, skew_rank=10, steps=400)).kernel
+    lifts = learn_lifts(parts.train, kernel, validation=parts.validation)
+    assert lifts.class_totals.sum() == len(parts.train) + len(parts.validation)
+    found = check_lifts(Relations(kernel, lifts), parts.test)
+    assert found.complements > 10
+    assert found.claimed == pytest.approx(found.counted, rel=0.2)
+
+
+def test_too_few_validation_baskets_leave_the_prior_as_it_was(mixed: Baskets) -> None:
+    few = mixed.select(np.arange(5))
+    rest = mixed.select(np.arange(5, len(mixed)))
+    alone, both = learn_lifts(rest, some_kernel(60)), learn_lifts(rest, some_kernel(60), validation=few)
+    assert (both.level, both.slope, both.weight) == (alone.level, alone.slope, alone.weight)
