@@ -27,7 +27,7 @@ METHODS: dict[str, Callable[[], Method]] = {
     "greedy": lambda: map_greedy,
     "local_search": lambda: map_local_search,
     "stochastic": lambda: partial(map_stochastic_greedy, rng=np.random.default_rng(0)),
-    "mcmc": lambda: partial(map_mcmc, rng=np.random.default_rng(0), steps=200),
+    "mcmc": lambda: partial(map_mcmc, rng=np.random.default_rng(0)),
 }
 
 

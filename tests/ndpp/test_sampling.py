@@ -42,7 +42,7 @@ def test_k_samples_follow_the_distribution(kind: str) -> None:
         dense_conditional(kernel, [0], tilt, 0.0),
         [s for s in itertools.combinations(range(6), 2) if not set(s) & {0, 3}],
     )
-    draws = chi_square(lambda: sample_k(kernel, 2, rng, cart=[0], tilt=tilt, steps=25), shares, 800)
+    draws = chi_square(lambda: sample_k(kernel, 2, rng=rng, steps=25, cart=[0], tilt=tilt), shares, 800)
     assert draws > 0.001
 
 
@@ -51,7 +51,7 @@ def test_samples_stay_inside_the_catalogue(omega: float) -> None:
     rng = np.random.default_rng(14)
     kernel = make_kernel(rng, 30, "scalable", rank=5, diagonal=True)
     for _ in range(20):
-        rows = sample_k(kernel, 3, rng, cart=[3, 4], decoupling=omega, steps=10)
+        rows = sample_k(kernel, 3, rng=rng, steps=10, cart=[3, 4], decoupling=omega)
         assert len(rows) == 3
         assert not set(rows) & {3, 4}
         assert (np.diff(rows) > 0).all()
@@ -60,5 +60,5 @@ def test_samples_stay_inside_the_catalogue(omega: float) -> None:
 def test_nothing_to_sample_gives_nothing() -> None:
     rng = np.random.default_rng(0)
     kernel = Kernel.symmetric(np.zeros((3, 2)))
-    assert len(sample_k(kernel, 2, rng)) == 0
-    assert len(sample_k(Kernel.symmetric(np.eye(3)), 0, rng)) == 0
+    assert len(sample_k(kernel, 2, rng=rng, steps=10)) == 0
+    assert len(sample_k(Kernel.symmetric(np.eye(3)), 0, rng=rng, steps=10)) == 0
