@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Annotated, Any, Self
 
 import numpy as np
@@ -132,9 +131,9 @@ class Wishes:
             values[rows] *= factors
         return values
 
-    @cached_property
+    @property
     def tilt(self) -> Tilt:
-        """The same for the engine."""
+        """The same for a bundle."""
         rows = [rows for rows, _ in self.parts]
         factors = [
             np.broadcast_to(np.asarray(given, dtype=np.float64), len(rows)) for rows, given in self.parts

@@ -39,10 +39,22 @@ from app.valkey import EmbeddedValkey
 from benchmarks.http_load import Load, Target, load
 from benchmarks.machine import save_results
 from model_store import Draft, Items, Knobs, ModelStore
-from ndpp import Kernel, Relevance
+from ndpp import Kernel, Mixture, Relevance
+from ndpp.mixture import Habit, SimilarBaskets, Together
+from training.basket_index import index_baskets
+from training.baskets import Baskets
 
+ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
 RANK = 100
 NEIGHBOURS = 20
+BASKETS = 100_000  # of 8 items each, in the index of training baskets
+MIXTURE = Mixture(
+    decoupling=0.9,
+    together=Together((0.6, 0.0), (0.8, 0.0), (0.2, -0.1)),
+    baskets=SimilarBaskets((0.7, 0.0), (-0.5, 0.2)),
+    habit=Habit((0.5, 0.0), (0.4, 0.0), (0.3, -0.1), (-0.3, -0.4)),
+    least_gain=1e-4,
+)
 CART = 5  # items of a new cart
 CARTS = 2_000
 VIEWS = 3  # how often a shopper's cart is looked at before it changes
@@ -72,6 +84,10 @@ def publish(store: Path, size: int) -> None:
     offsets = NEIGHBOURS * np.arange(size + 1, dtype=np.int64)
     neighbours = rng.integers(0, size, offsets[-1], dtype=np.int32)
     weights = rng.uniform(0.01, 0.2, offsets[-1]).astype(np.float32)
+    ids = tuple(f"item-{row}" for row in range(size))
+    bought = np.searchsorted(np.cumsum(shares), 8 * rng.random((BASKETS, 8))).clip(max=size - 1)
+    baskets = [np.unique(basket).astype(np.int32) for basket in bought]
+    borders = np.cumsum([0, *(len(basket) for basket in baskets)])
     models = ModelStore(store)
     models.activate(
         models.publish(
@@ -79,12 +95,14 @@ def publish(store: Path, size: int) -> None:
                 kernel=Kernel.scalable(V, B, C, shares),
                 kind="scalable",
                 items=Items(
-                    ids=tuple(f"item-{row}" for row in range(size)),
+                    ids=ids,
                     names=tuple(f"Item number {row}" for row in range(size)),
                     categories=tuple(f"Category {row % 50}" for row in range(size)),
                     prices=tuple(1.0 + row % 100 for row in range(size)),
                 ),
                 relevance=Relevance(offsets, neighbours, weights, floor=0.01),
+                mixture=MIXTURE,
+                baskets=index_baskets(Baskets(ids, np.concatenate(baskets), borders)),
                 knobs=Knobs(decoupling=0.9, relevance=2.0, popularity=0.0),
                 hyperparameters={},
                 metrics={},
@@ -99,7 +117,9 @@ def publish(store: Path, size: int) -> None:
 def running(command: list[str], **environment: str) -> Iterator[int]:
     """A server process of ours, stopped at the end; its id."""
     process = subprocess.Popen(
-        [sys.executable, "-m", *command], env=os.environ | environment, stdout=subprocess.DEVNULL
+        [sys.executable, "-m", *command],
+        env=os.environ | ONE_THREAD | environment,
+        stdout=subprocess.DEVNULL,
     )
     try:
         yield process.pid

@@ -9,13 +9,10 @@ from ndpp import Kernel
 TOPICS = 200
 
 
-def zipf_kernel(items: int, rank: int, *, seed: int = 0, flat: bool = False) -> Kernel:
-    """A scalable kernel in float32: ‖v_i‖² ~ 9 p_i, ‖b_i‖² ~ p_i and d_i = p_i, as training begins.
-
-    `flat` makes all items equally strong: the worst case for a bounded scan, which can then skip nothing.
-    """
-    rng = np.random.default_rng(seed)
-    shares = np.full(items, 0.01) if flat else 0.3 / np.arange(1, items + 1)
+def zipf_kernel(items: int, rank: int) -> Kernel:
+    """A scalable kernel in float32: ‖v_i‖² ~ 9 p_i, ‖b_i‖² ~ p_i and d_i = p_i, as training begins."""
+    rng = np.random.default_rng(0)
+    shares = 0.3 / np.arange(1, items + 1)
     symmetric = rank // 2
     lengths = np.sqrt(shares).astype(np.float32)[:, None]
     factors = rng.standard_normal((items, rank), dtype=np.float32)
@@ -27,10 +24,6 @@ def zipf_kernel(items: int, rank: int, *, seed: int = 0, flat: bool = False) -> 
         factors[rows] *= lengths[rows] / np.float32(np.sqrt(2))
     factors[:, :symmetric] *= np.float32(3 / np.sqrt(symmetric))
     factors[:, symmetric:] *= np.float32(1 / np.sqrt(rank - symmetric))
-    if flat:
-        for part in (slice(0, symmetric), slice(symmetric, rank)):
-            norms = np.sqrt(np.einsum("ir,ir->i", factors[:, part], factors[:, part]))
-            factors[:, part] /= norms[:, None]
     core = np.eye(rank)
     core[symmetric:, symmetric:] = 0
     for first in range(symmetric, rank - 1, 2):
@@ -38,9 +31,9 @@ def zipf_kernel(items: int, rank: int, *, seed: int = 0, flat: bool = False) -> 
     return Kernel(factors, core, shares)
 
 
-def popular_carts(items: int, size: int, count: int, *, seed: int = 1) -> list[list[int]]:
+def popular_carts(items: int, size: int, count: int) -> list[list[int]]:
     """Carts as shops see them: popular rows more often, in proportion to 1/rank."""
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(1)
     carts = []
     for _ in range(count):
         rows = np.exp(rng.uniform(0, np.log(items), 4 * size)).astype(np.intp) - 1

@@ -1,71 +1,155 @@
-"""Many carts at once: one pass over F serves them all."""
+"""Many carts at once: carts with equally many items are one stack, and one pass over F serves them all."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import accumulate, pairwise
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
-from ndpp.batch_form import BatchForm, CartGroup
-from ndpp.batch_scan import best_rows_of_each
 from ndpp.conditional import Conditional, check_decoupling, check_rows, condition, distinct
 from ndpp.evidence import decoupled, invert_stack
-from ndpp.kernel import BLOCK, FloatArray, Indices, Kernel
-from ndpp.scan import Ranking
-from ndpp.tilt import NO_TILT, Tilt
+from ndpp.gains import balanced
+from ndpp.kernel import FloatArray, Indices, Kernel, Matrix, Vector
+
+_STRIP = 512  # rows multiplied at once: with the columns of a hundred carts they still stay in a cache
+_MIRROR_LOSS = 8.0  # how many times larger errors may become for a product less
+
+
+@dataclass(frozen=True, eq=False)
+class CartGroup:
+    """Conditioned carts of n informative items each: the parts of their `Conditional`s, stacked."""
+
+    numbers: Indices  # (g,) which carts of the batch, ascending
+    used: Indices  # (g, n)
+    inverse: Matrix  # (g, n, n)
+    left: Matrix  # (g, R, n)
+    right: Matrix  # (g, n, R)
+
+    @cached_property
+    def lengths(self) -> tuple[Matrix, Matrix]:
+        """The lengths of all columns of `left` and rows of `right`, (g, n) each."""
+        left, right = self.left.transpose(0, 2, 1), self.right
+        return np.sqrt(np.einsum("gnr,gnr->gn", left, left)), np.sqrt(np.einsum("gnr,gnr->gn", right, right))
+
+    @property
+    def balanced(self) -> tuple[Matrix, Matrix]:
+        """leftᵀ and right (g, n, R), equally long to keep float32 far from its limits."""
+        balance = balanced(*self.lengths)[:, :, None]
+        return self.left.transpose(0, 2, 1) * balance, self.right / balance
+
+    @property
+    def may_be_mirrored(self) -> NDArray[np.bool_]:
+        """Which carts lose little if their inverse is applied to images of F, not to the cart's items.
+
+        Every term of a cart's sum stays below a bound times ‖f_i‖². The bound is larger that way where the
+        items are nearly dependent.
+        """
+        left, right = self.lengths
+        bounds: Vector = np.einsum("gn,gn->g", left, right)
+        mirrored: Vector = np.einsum("ga,gab,gb->g", right, np.abs(self.inverse), right)
+        return np.asarray(mirrored <= _MIRROR_LOSS * bounds)
 
 
 @dataclass(frozen=True, eq=False)
 class ConditionalBatch:
     """Conditioned carts over one kernel; `states[i]` is the i-th cart's own Conditional."""
 
-    form: BatchForm
+    kernel: Kernel
     carts: tuple[Indices, ...]  # as given, each row once
     decoupling: float
-
-    @property
-    def kernel(self) -> Kernel:
-        """The kernel that was conditioned."""
-        return self.form.kernel
-
-    def __len__(self) -> int:
-        return len(self.carts)
+    groups: tuple[CartGroup, ...]
 
     @cached_property
     def states(self) -> tuple[Conditional, ...]:
         """The carts one by one."""
         states: dict[int, Conditional] = {}
-        for group in self.form.groups:
+        for group in self.groups:
             stacked = zip(group.used, group.inverse, group.left, group.right, strict=True)
             for number, parts in zip(group.numbers.tolist(), stacked, strict=True):
                 states[number] = Conditional(self.kernel, self.carts[number], self.decoupling, *parts)
-        return tuple(states[number] for number in range(len(self)))
+        return tuple(states[number] for number in range(len(self.carts)))
 
-    def gains(self, rows: slice | None = None) -> FloatArray:
-        """Gains of every cart for a range of rows, (carts, rows), in the precision of F, never negative."""
-        first, last, _ = (rows or slice(None)).indices(self.kernel.size)
-        gains = np.empty((len(self), max(last - first, 0)), dtype=self.kernel.factors.dtype)
-        for start in range(first, last if self.carts else first, BLOCK):
-            part = slice(start, min(start + BLOCK, last))
-            raw = self.form.scan(self.kernel.factors[part], part)
-            np.maximum(raw, 0, out=gains[:, start - first : part.stop - first])
-        for number, cart in enumerate(self.carts):
-            inside = cart[(cart >= first) & (cart < last)]
-            gains[number, inside - first] = 0
+    def all_gains(self) -> FloatArray:
+        """Unclamped gains of every cart and item, (carts, M), in the precision of F."""
+        factors = self.kernel.factors
+        gains = np.empty((len(self.carts), len(factors)), dtype=factors.dtype)
+        if not self.carts:
+            return gains
+        columns = len(self._columns[0])
+        # Fresh memory for every strip would cost more than what is done in it.
+        memory = np.empty((3, columns * min(_STRIP, len(factors))), dtype=factors.dtype)
+        for start in range(0, len(factors), _STRIP):
+            strip = factors[start : start + _STRIP]
+            space = memory[:, : columns * len(strip)].reshape(3, columns, len(strip))
+            terms = self._terms(strip, space)
+            for group, part in zip(self.groups, self._parts, strict=True):
+                shape = (*group.used.shape, len(strip))
+                gains[group.numbers, start : start + _STRIP] = terms[part].reshape(shape).sum(axis=1)
+        np.subtract(self.kernel.weights.astype(factors.dtype), gains, out=gains)
         return gains
 
-    def top_k(self, k: int, tilts: Sequence[Tilt | None] | None = None) -> list[Ranking]:
-        """The exact top k of every cart, each with its own tilt."""
-        given = [None] * len(self) if tilts is None else tilts
-        if len(given) != len(self):
-            raise ValueError(f"{len(self)} carts need one tilt each, got {len(given)}")
-        chosen = [tilt or NO_TILT for tilt in given]
-        for tilt in chosen:
-            tilt.check(self.kernel.size)
-        return best_rows_of_each(self.form, k, chosen, self.carts)
+    def _terms(self, factors: FloatArray, space: FloatArray) -> FloatArray:
+        """(f_i·left_a)(f_i·right_a) for all items a of all carts, (N, rows), in the given (3, N, rows)."""
+        left, right = self._columns
+        one, other, third = space
+        if not self._mirrored:
+            np.matmul(left, factors.T, out=one)
+            np.matmul(right, factors.T, out=other)
+            return np.asarray(np.multiply(one, other, out=one))
+        middle = self.kernel.symmetric_columns
+        np.matmul(right[:, :middle], factors[:, :middle].T, out=one)
+        np.matmul(right[:, middle:], factors[:, middle:].T, out=other)
+        np.add(one, other, out=third)
+        np.subtract(one, other, out=one)
+        for group, part, inverse in zip(self.groups, self._parts, self._inverses, strict=True):
+            shape = (*group.used.shape, len(factors))
+            np.matmul(inverse, one[part].reshape(shape), out=other[part].reshape(shape))
+        return np.asarray(np.multiply(other, third, out=other))
+
+    @cached_property
+    def _mirrored(self) -> bool:
+        """Whether one product with F serves both sides.
+
+        With Xᵀ = X Diag(1, …, 1, −1, …, −1) the images f_i X F_Yᵀ and f_i Xᵀ F_Yᵀ are the difference and the
+        sum of two products with half of the columns each. L̃_Y⁻¹ is then applied to images, in the precision
+        of F.
+        """
+        return self.kernel.symmetric_columns is not None and all(
+            group.may_be_mirrored.all() for group in self.groups
+        )
+
+    @cached_property
+    def _columns(self) -> tuple[FloatArray, FloatArray]:
+        """What F is multiplied with, (N, R) in its precision: leftᵀ and right, or twice right if mirrored."""
+        if self._mirrored:
+            right = self._stacked([group.right / _positive(group.lengths[1]) for group in self.groups])
+            return right, right
+        lefts, rights = zip(*[group.balanced for group in self.groups], strict=True)
+        return self._stacked(lefts), self._stacked(rights)
+
+    def _stacked(self, parts: Sequence[Matrix]) -> FloatArray:
+        flat = [part.reshape(-1, self.kernel.rank) for part in parts]
+        return np.concatenate(flat).astype(self.kernel.factors.dtype)
+
+    @cached_property
+    def _inverses(self) -> list[FloatArray]:
+        """The transposed inverses that belong to mirrored columns."""
+        lengths = [_positive(group.lengths[1]) for group in self.groups]
+        scaled = [
+            group.inverse.transpose(0, 2, 1) * length * length.transpose(0, 2, 1)
+            for group, length in zip(self.groups, lengths, strict=True)
+        ]
+        return [inverse.astype(self.kernel.factors.dtype) for inverse in scaled]
+
+    @cached_property
+    def _parts(self) -> list[slice]:
+        """Which columns belong to each group."""
+        borders = [0, *accumulate(group.used.size for group in self.groups)]
+        return [slice(first, last) for first, last in pairwise(borders)]
 
 
 def condition_many(
@@ -87,7 +171,7 @@ def condition_many(
             decoupling,
         )
     ]
-    return ConditionalBatch(BatchForm(kernel, len(rows), tuple(groups)), rows, decoupling)
+    return ConditionalBatch(kernel, rows, decoupling, tuple(groups))
 
 
 def _condition_group(kernel: Kernel, numbers: Indices, carts: Indices, decoupling: float) -> list[CartGroup]:
@@ -110,3 +194,8 @@ def _condition_group(kernel: Kernel, numbers: Indices, carts: Indices, decouplin
         ]
     halves = zip(np.array_split(numbers, 2), np.array_split(carts, 2), strict=True)
     return [group for half in halves for group in _condition_group(kernel, *half, decoupling)]
+
+
+def _positive(lengths: Matrix) -> Matrix:
+    """Lengths to divide by, (g, n, 1)."""
+    return np.where(lengths > 0, lengths, 1.0)[:, :, None]

@@ -1,4 +1,4 @@
-"""Conditioning on a cart: gains and next-item probabilities."""
+"""Conditioning on a cart: the gains of the other items, and what each cart item contributes to them."""
 
 from __future__ import annotations
 
@@ -11,12 +11,7 @@ from numpy.typing import ArrayLike
 
 from ndpp.evidence import decoupled, invert
 from ndpp.gains import GainForm
-from ndpp.kernel import BLOCK, Indices, Kernel, Matrix, Vector
-from ndpp.scan import BoolVector, is_among
-from ndpp.tilt import NO_TILT, Tilt
-
-_ROUNDED = 1e-3  # a sum whose worst case of rounding, never met in practice, is below this share is good
-_CANCELLED = 1e-9  # a closed form that lost this many digits to cancellation is summed explicitly instead
+from ndpp.kernel import Indices, Kernel, Matrix, Vector
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,110 +40,11 @@ class Conditional:
         """How gains are computed from rows of F."""
         return GainForm(self.kernel, self.left, self.right)
 
-    @cached_property
-    def _all_raw_gains(self) -> Vector:
-        return self.form.everything()
-
-    def gains(self, rows: ArrayLike | None = None) -> Vector:
-        """Δ_i = det(L_{Y+i}) / det(L_Y) of `rows` (default: all), never negative, 0 for rows in the cart."""
-        if rows is None:
-            raw = self._all_raw_gains
-            gains = np.where(raw > self.form.rounding(slice(None), np.dtype(np.float64)), raw, 0.0)
-            gains[self.cart] = 0.0
-            return gains
-        index = check_rows(rows, self.kernel.size, "row")
-        return np.where(self._in_cart(index), 0.0, self.form.gains(index))
-
-    @cached_property
-    def _ordered_cart(self) -> Indices:
-        return np.sort(self.cart)
-
-    def _in_cart(self, rows: Indices) -> BoolVector:
-        return is_among(rows, self._ordered_cart)
-
-    def total(self, tilt: Tilt | None = None) -> float:
-        """Σ τ_j² Δ_j over the items not in the cart.
-
-        In closed form when conditioning is exact, the tilt sparse and the catalogue large; summed explicitly
-        otherwise, because clamped gains have no closed form: in the precision of F where that is good enough.
-        """
-        tilt = tilt or NO_TILT
-        tilt.check(self.kernel.size)
-        if self.decoupling == 0 and tilt.base is None and self.kernel.size > BLOCK:
-            closed, magnitude = self._closed_total()
-            changed = tilt.rows[~self._in_cart(tilt.rows)]
-            value = closed + float((tilt.at(changed) - 1) @ self.gains(changed))
-            if value > _CANCELLED * magnitude:
-                return value
-        factors = tilt.dense(self.kernel.size)
-        if "_all_raw_gains" not in self.__dict__:
-            value, error = self._scanned_total(factors)
-            if error <= _ROUNDED * value:
-                return value
-        return float(factors @ self.gains())
-
-    def _scanned_total(self, factors: Vector) -> tuple[float, float]:
-        """Σ τ_j² Δ_j from a scan in the precision of F, and how far rounding can have moved it."""
-        everything, gains = slice(None), np.maximum(self.form.scan(self.kernel.factors, slice(None)), 0.0)
+    def gains(self) -> Vector:
+        """Δ_i = det(L_{Y+i}) / det(L_Y) of all items in float64, never negative, 0 for rows in the cart."""
+        gains = self.form.gains(np.arange(self.kernel.size))
         gains[self.cart] = 0.0
-        errors = self.form.rounding(everything, self.kernel.factors.dtype)
-        return float(factors @ gains), float(factors @ errors)
-
-    def _closed_total(self) -> tuple[float, float]:
-        """Σ_{j∉Y} d_j + ⟨W, FᵀF − F_YᵀF_Y⟩, and the size of the numbers it is a difference of."""
-        factors = self.kernel.factors[self.cart].astype(np.float64)
-        gram = self.kernel.gram - factors.T @ factors
-        diagonal = float(self.kernel.diagonal.sum() - self.kernel.diagonal[self.cart].sum())
-        before = float(np.sum(self.kernel.core * gram))
-        used_up = np.einsum("nr,rn->n", self.right @ gram, self.left)
-        whole = float(self.kernel.weights.sum())
-        return diagonal + before - float(used_up.sum()), whole + float(np.abs(used_up).sum())
-
-    def probabilities(self, rows: ArrayLike | None = None, tilt: Tilt | None = None) -> Vector:
-        """P(i is the next item | cart, one more item) ∝ τ_i² Δ_i: sums to 1 over the items not in the cart.
-
-        When no candidate has any gain left the model has nothing to say: all are then equally likely,
-        in proportion to τ².
-        """
-        tilt = tilt or NO_TILT
-        tilt.check(self.kernel.size)
-        if rows is None:
-            weighted = tilt.dense(self.kernel.size) * self.gains()
-            total = float(weighted.sum())
-            index = np.arange(self.kernel.size)
-        else:
-            index = check_rows(rows, self.kernel.size, "row")
-            weighted = tilt.at(index) * self.gains(index)
-            total = self.total(tilt)
-        return weighted / total if total > 0 else self._without_gains(index, tilt)
-
-    def _without_gains(self, rows: Indices, tilt: Tilt) -> Vector:
-        weights = tilt.dense(self.kernel.size)
-        weights[self.cart] = 0.0
-        total = float(weights.sum())
-        return weights[rows] / total if total > 0 else np.zeros(len(rows))
-
-    def add(self, row: int) -> Conditional:
-        """The state with one more item. Gains already computed are updated in O(MR), not recomputed."""
-        grown = condition(self.kernel, [*self.cart, row], decoupling=self.decoupling)
-        if "_all_raw_gains" in self.__dict__ and len(grown.used) == len(self.used) + 1:
-            grown.__dict__["_all_raw_gains"] = self._all_raw_gains - self._loss_from(row)
-        return grown
-
-    def _loss_from(self, row: int) -> Vector:
-        """What conditioning on `row` as well takes from every gain: one term (f_i u)(w f_i)/Δ."""
-        factor = self.kernel.factors[row].astype(np.float64)
-        coupling = 1 - self.decoupling
-        u = self.kernel.core @ factor - coupling * (self.left @ (self.right @ factor))
-        back = factor @ self.kernel.core
-        w = back - coupling * ((factor @ self.left) @ self.right)
-        pivot = self.kernel.weights[row] - coupling**2 * float((factor @ self.left) @ (self.right @ factor))
-        loss = np.empty(self.kernel.size)
-        both = np.column_stack([u, w])
-        for rows in self.kernel.blocks():
-            images = self.kernel.factors[rows].astype(np.float64) @ both
-            loss[rows] = images[:, 0] * images[:, 1] / pivot
-        return loss
+        return gains
 
     def contributions(self, row: int) -> Vector:
         """For each cart item y: gain(row | cart) − gain(row | cart without y), before clamping.
@@ -156,7 +52,7 @@ class Conditional:
         Above 0 the pair are complements, below 0 substitutes.
         """
         index = check_rows([row], self.kernel.size, "row")
-        if self._in_cart(index).any():
+        if row in self.cart:
             raise ValueError(f"row {row} is in the cart: contributions explain items that are not")
         if len(self.ignored) or not _all_pivots_sound(self.inverse):
             return self._contributions_one_by_one(index)

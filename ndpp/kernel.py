@@ -146,15 +146,13 @@ class Kernel:
         scales: Vector = np.sqrt(self.diagonal + self.core_norm * self.squared_norms)
         return scales
 
-    @cached_property
-    def gram(self) -> Matrix:
-        """Fᵀ F."""
-        return self._gram(0)
-
-    @cached_property
-    def open_gram(self) -> Matrix:
-        """Fᵀ Diag(1/(1+d)) F, the matrix of the normaliser."""
-        return self._gram(1) if self.diagonal.any() else self.gram
+    def _open_gram(self) -> Matrix:
+        """G = Fᵀ Diag(1/(1+d)) F."""
+        total = np.zeros((self.rank, self.rank))
+        for rows in self.blocks():
+            block = self.factors[rows] / np.sqrt(1 + self.diagonal[rows, None])  # float64
+            total += block.T @ block
+        return total
 
     @cached_property
     def log_normaliser(self) -> float:
@@ -163,24 +161,39 @@ class Kernel:
 
     @property
     def marginal_core(self) -> Matrix:
-        """Q = (I + X G)⁻¹ X with the matrix G of the normaliser: see `ndpp.marginal`."""
+        """Q = (I + X G)⁻¹ X: see `ndpp.marginal`."""
         return self._with_identity[1]
 
     @cached_property
     def _with_identity(self) -> tuple[float, Matrix]:
-        return add_identity(self.core, self.open_gram, self.core_norm, float(np.trace(self.open_gram)))
+        """log det(I + X G) and (I + X G)⁻¹ X.
+
+        In a kernel so large that rounding errors could hide the identity, X G is first restricted to the
+        directions in which it is more than rounding: G = S Sᵀ, and Sᵀ X S = U Diag(s) Vᵀ.
+        """
+        core, gram = self.core, self._open_gram()
+        trace = float(np.trace(gram))
+        if self.core_norm * trace <= _PLAIN:
+            system = np.eye(len(core)) + core @ gram
+            sign, value = np.linalg.slogdet(system)
+            return max(float(value), 0.0) if sign > 0 else 0.0, np.asarray(np.linalg.solve(system, core))
+        values, vectors = np.linalg.eigh(gram)
+        kept = values > _ROUNDED * trace
+        lengths, directions = np.sqrt(values[kept]), vectors[:, kept]
+        roots = directions * lengths  # S
+        U, s, Vt = np.linalg.svd(roots.T @ core @ roots)
+        kept = s > _ROUNDED * self.core_norm * trace
+        U, s, Vt = U[:, kept], s[kept], Vt[kept]
+        small = np.diag(1 / s) + Vt @ U
+        inverse_roots = directions / lengths
+        marginal = inverse_roots @ U @ np.linalg.solve(small, Vt) @ inverse_roots.T
+        log_det = float(np.log(s).sum() + np.linalg.slogdet(small)[1])
+        return max(log_det, 0.0), np.asarray(marginal)
 
     @property
     def log_not_empty(self) -> float:
         """log P(a set is not empty) = log(1 − 1 / det(L + I))."""
         return float(np.log(-np.expm1(-self.log_normaliser)))
-
-    def _gram(self, power: int) -> Matrix:
-        total = np.zeros((self.rank, self.rank))
-        for rows in self.blocks():
-            block = self.factors[rows] * (1 + self.diagonal[rows, None]) ** (-power / 2)  # float64
-            total += block.T @ block
-        return total
 
     @classmethod
     def symmetric(cls, V: ArrayLike, d: ArrayLike | None = None) -> Kernel:
@@ -228,34 +241,6 @@ def _times(rows: Matrix, core: Matrix, moves: tuple[Indices, Vector] | None) -> 
     moved: Matrix = rows.take(moves[0], axis=-1)
     moved *= moves[1]
     return moved
-
-
-def add_identity(core: Matrix, gram: Matrix, core_norm: float, gram_trace: float) -> tuple[float, Matrix]:
-    """log det(I + W G) and (I + W G)⁻¹ W, for a core W and a Gram matrix G of the items that it is about.
-
-    W and G may be differences; the norm and the trace are those of what they were taken from, and tell how
-    large rounding errors are. Where they could hide the identity, W G is first restricted to the directions
-    in which it is more than rounding: G = S Sᵀ, and Sᵀ W S = U Diag(s) Vᵀ.
-    """
-    size = core_norm * gram_trace
-    if size <= _PLAIN:
-        system = np.eye(len(core)) + core @ gram
-        sign, value = np.linalg.slogdet(system)
-        marginal = np.linalg.solve(system, core)
-        return max(float(value), 0.0) if sign > 0 else 0.0, marginal.astype(np.float64, copy=False)
-    values, vectors = np.linalg.eigh(gram)
-    kept = values > _ROUNDED * gram_trace
-    lengths, directions = np.sqrt(values[kept]), vectors[:, kept]
-    roots = directions * lengths  # S
-    U, s, Vt = np.linalg.svd(roots.T @ core @ roots)
-    kept = s > _ROUNDED * size
-    U, s, Vt = U[:, kept], s[kept], Vt[kept]
-    small = np.diag(1 / s) + Vt @ U
-    inverse_roots = directions / lengths
-    marginal = inverse_roots @ U @ np.linalg.solve(small, Vt) @ inverse_roots.T
-    return max(float(np.log(s).sum() + np.linalg.slogdet(small)[1]), 0.0), marginal.astype(
-        np.float64, copy=False
-    )
 
 
 def _diagonal(d: ArrayLike | None, size: int) -> Vector:

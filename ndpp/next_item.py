@@ -60,9 +60,9 @@ class NextItem:
         """The prediction for one cart."""
         state = condition(self.kernel, cart, decoupling=self.mixture.decoupling)
         if self.pairs is not None and self.pairs.suits(len(state.used)):
-            gains: FloatArray = self.pairs.gains(state)[0]
+            gains: FloatArray = self.pairs.gains(state)
         else:
-            gains = state.form.scan(self.kernel.factors, slice(None))
+            gains = state.form.all_gains()
         return Prediction(self, self._evidence(state, gains))
 
     def given_each(self, carts: Sequence[ArrayLike]) -> Iterator[Prediction]:
@@ -72,7 +72,7 @@ class NextItem:
             batch = condition_many(
                 self.kernel, carts[start : start + at_once], decoupling=self.mixture.decoupling
             )
-            for state, gains in zip(batch.states, batch.gains(), strict=True):
+            for state, gains in zip(batch.states, batch.all_gains(), strict=True):
                 yield Prediction(self, self._evidence(state, gains))
 
     def probabilities(self, carts: Sequence[ArrayLike]) -> Matrix:

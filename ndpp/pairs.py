@@ -8,13 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ndpp.conditional import Conditional
-from ndpp.gains import limits
 from ndpp.kernel import Kernel, Vector
 
 Table = NDArray[np.float32]
 
 _ROWS = 256  # computed at once, in float64
-_EPS = limits(np.dtype(np.float32))[0]
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,17 +47,11 @@ class PairTable:
         """Whether a cart of so many items costs less this way than by 2 n R M operations with F."""
         return items <= self.kernel.rank
 
-    def gains(self, state: Conditional) -> tuple[Vector, Vector]:
-        """Unclamped gains Δ_i = L_ii − Σ_ab L_ia (L̃_Y⁻¹)_ab L_bi of all items; how far rounding moved them.
-
-        Every entry is at most 1, so the terms of the sum are at most Σ_ab |s_a (L̃_Y⁻¹)_ab s_b| together, each
-        rounded no more often than in two sums over the cart.
-        """
+    def gains(self, state: Conditional) -> Vector:
+        """Unclamped gains Δ_i = L_ii − Σ_ab L_ia (L̃_Y⁻¹)_ab L_bi of all items, from entries in float32."""
         used = state.used
         scales = self.kernel.item_scales[used]
         inverse = state.inverse * (scales[:, None] * scales)
         images = inverse.astype(np.float32) @ self.forward.take(used, axis=0)
         gains: Vector = self.squared_scales * np.einsum("ai,ai->i", images, self.backward.take(used, axis=0))
-        np.subtract(self.kernel.weights, gains, out=gains)
-        steps = 2 * len(used) + 8
-        return gains, (steps * _EPS * (1 + float(np.abs(inverse).sum()))) * self.squared_scales
+        return np.subtract(self.kernel.weights, gains, out=gains)

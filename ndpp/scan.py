@@ -1,4 +1,4 @@
-"""The bounded scan: find the best k rows exactly, without touching rows that cannot be among them."""
+"""The bounded scan: find the best row exactly, without touching rows that cannot be it."""
 
 from __future__ import annotations
 
@@ -17,14 +17,6 @@ BoolVector = NDArray[np.bool_]
 
 SLACK = 1 + 1e-9  # the bounds themselves are rounded
 _GATHER_BELOW = 0.25  # pick single rows out of a block when fewer than this share of it can matter
-
-
-@dataclass(frozen=True, eq=False)
-class Ranking:
-    """Rows from best to worst with their scores τ_i² Δ_i; ties go to the lower (more popular) row."""
-
-    rows: Indices
-    scores: Vector
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,12 +40,10 @@ class Scoring:
 
 
 class Pool:
-    """The rows that may still be among the k best, and a threshold no lesser row can pass."""
+    """The rows that may still be the best, and a threshold that the best score reaches."""
 
-    def __init__(self, k: int, threshold: float = -np.inf) -> None:
-        self.k = k
+    def __init__(self, threshold: float) -> None:
         self.threshold = threshold
-        self._lowest = np.empty(0)  # the k best lower bounds seen
         self._rows: list[Indices] = []
         self._upper: list[Vector] = []
 
@@ -61,18 +51,13 @@ class Pool:
         """Rows with scores known up to `errors`; true scores are never negative."""
         upper = np.maximum(scores, 0.0) + errors
         hopeful = np.flatnonzero(upper >= self.threshold)
-        if not len(hopeful):
-            return
-        self._rows.append(rows[hopeful])
-        self._upper.append(upper[hopeful])
-        lower = np.concatenate([self._lowest, np.maximum(scores[hopeful] - errors[hopeful], 0.0)])
-        if len(lower) >= self.k:
-            lower = np.partition(lower, len(lower) - self.k)[-self.k :]
-            self.threshold = max(self.threshold, float(lower[0]))
-        self._lowest = lower
+        if len(hopeful):
+            self._rows.append(rows[hopeful])
+            self._upper.append(upper[hopeful])
+            self.threshold = max(self.threshold, float((scores[hopeful] - errors[hopeful]).max()))
 
     def finalists(self) -> Indices:
-        """Every row that may be among the k best."""
+        """Every row that may be the best."""
         if not self._rows:
             return np.empty(0, dtype=np.intp)
         return np.concatenate(self._rows)[np.concatenate(self._upper) >= self.threshold]
@@ -88,10 +73,7 @@ class Candidates:
 
     def allows(self, rows: Indices) -> BoolVector:
         """Which of the rows may be answered."""
-        allowed = ~is_among(rows, self._banned)
-        if not self.tilt.is_plain:
-            allowed &= self.tilt.at(rows) > 0
-        return allowed
+        return ~is_among(rows, self._banned) & (self.tilt.at(rows) > 0)
 
     @cached_property
     def _banned(self) -> Indices:
@@ -118,35 +100,24 @@ class Candidates:
         return np.maximum.reduceat(bounds, np.arange(0, kernel.size, BLOCK))
 
 
-def rank(rows: Indices, scores: Vector, k: int) -> Ranking:
-    """The k best of the given rows, best first, ties in catalogue order."""
-    order = np.lexsort((rows, -scores))[:k]
-    return Ranking(rows[order], scores[order])
-
-
-def best_rows(scoring: Scoring, k: int, tilt: Tilt, banned: Indices, *, above: float = -np.inf) -> Ranking:
-    """The k rows with the highest τ_i² · score_i, leaving out `banned` rows and those with τ_i² = 0.
+def best_row(scoring: Scoring, tilt: Tilt, banned: Indices, *, above: float) -> int | None:
+    """The row with the highest τ_i² · score_i, `banned` rows left out; None if no score is above `above`.
 
     Rows the tilt lists and the strongest rows are scored directly; all others block by block, the highest
-    bound first, until the bound falls under the k-th best. A catalogue of one block is scored whole. Only
-    scores above `above` count.
+    bound first, until the bound falls under the best score. A catalogue of one block is scored whole. Of
+    equally good rows the lowest (the most popular) is taken.
     """
-    if k <= 0:
-        return Ranking(np.empty(0, dtype=np.intp), np.empty(0))
-    pool, candidates = Pool(k, above), Candidates(scoring.kernel, tilt, banned)
+    pool, candidates = Pool(above), Candidates(scoring.kernel, tilt, banned)
     if scoring.kernel.size <= BLOCK:
         _offer_everything(pool, scoring, candidates)
     else:
         _offer_by_bound(pool, scoring, candidates)
-    return settle(pool, scoring, tilt, above)
-
-
-def settle(pool: Pool, scoring: Scoring, tilt: Tilt, above: float = -np.inf) -> Ranking:
-    """Score a pool's finalists exactly and rank them."""
-    rows = pool.finalists()
+    rows = np.sort(pool.finalists())
+    if not len(rows):
+        return None
     scores = tilt.at(rows) * scoring.exact(rows)
-    good = scores > above
-    return rank(rows[good], scores[good], pool.k)
+    best = int(np.argmax(scores))
+    return int(rows[best]) if scores[best] > above else None
 
 
 def _offer_everything(pool: Pool, scoring: Scoring, candidates: Candidates) -> None:
@@ -164,7 +135,7 @@ def _offer_by_bound(pool: Pool, scoring: Scoring, candidates: Candidates) -> Non
         _offer_rows(pool, scoring, candidates.tilt, first[start : start + BLOCK])
     peaks = candidates.block_peaks(scoring)
     for number in np.argsort(-peaks, kind="stable"):
-        if peaks[number] < pool.threshold or peaks[number] == -np.inf:
+        if peaks[number] < pool.threshold:
             break
         _offer_block(pool, scoring, candidates, int(number) * BLOCK)
 

@@ -1,4 +1,4 @@
-"""Tilt: everything a shop says about items (filters, boosts, relevance) as one vector τ² of factors."""
+"""Tilt: what multiplies the gains of a bundle (filters, boosts, popularity, relevance), as one vector τ²."""
 
 from __future__ import annotations
 
@@ -53,11 +53,6 @@ class Tilt:
         return cls(None, index, np.broadcast_to(np.asarray(factors, dtype=np.float64), index.shape))
 
     @classmethod
-    def only(cls, allowed: NDArray[np.bool_]) -> Tilt:
-        """Allow only the items marked in a mask over the whole catalogue."""
-        return cls(np.asarray(allowed, dtype=np.float64))
-
-    @classmethod
     def popularity(cls, kernel: Kernel, exponent: float) -> Tilt:
         """L_ii^(−γ): play popularity down (γ > 0) or up (γ < 0)."""
         if exponent == 0:
@@ -85,11 +80,6 @@ class Tilt:
             np.concatenate([self.rows, other.rows]),
             np.concatenate([self.factors, other.factors]),
         )
-
-    @property
-    def is_plain(self) -> bool:
-        """Whether τ² is 1 everywhere because nothing was said."""
-        return self.base is None and not len(self.rows)
 
     def at(self, rows: Indices) -> Vector:
         """τ² at `rows`."""

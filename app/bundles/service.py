@@ -121,11 +121,11 @@ def _choose(
             drawn = sample_k(
                 kernel,
                 k,
-                rng,
+                rng=rng,
+                steps=min(_SAMPLE_STEPS, kernel.size * k),
                 cart=rows,
                 tilt=tilt,
                 decoupling=omega,
-                steps=min(_SAMPLE_STEPS, kernel.size * k),
             )
             return Problem.of(kernel, k, rows, tilt, omega).bundle(drawn.tolist())
 

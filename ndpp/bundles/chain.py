@@ -24,13 +24,11 @@ def map_mcmc(
     cart: ArrayLike = (),
     tilt: Tilt | None = None,
     decoupling: float = 0.0,
-    steps: int | None = None,
 ) -> Bundle:
-    """The most probable set the swap chain visits; ⌊3M/R⌋ steps unless told, as in the paper."""
+    """The most probable set the swap chain visits in ⌊3M/R⌋ steps, as in the paper."""
     problem = Problem.of(kernel, k, cart, tilt, decoupling)
-    count = 3 * kernel.size // max(kernel.rank, 1) if steps is None else steps
     best, best_log_det = None, -np.inf
-    for items, log_det in _chain(problem, rng, count):
+    for items, log_det in _chain(problem, rng, 3 * kernel.size // max(kernel.rank, 1)):
         if best is None or log_det > best_log_det:
             best, best_log_det = items.copy(), log_det
     return problem.bundle([] if best is None else best.tolist())
@@ -39,21 +37,20 @@ def map_mcmc(
 def sample_k(
     kernel: Kernel,
     k: int,
-    rng: np.random.Generator,
     *,
+    rng: np.random.Generator,
+    steps: int,
     cart: ArrayLike = (),
     tilt: Tilt | None = None,
     decoupling: float = 0.0,
-    steps: int | None = None,
 ) -> Indices:
     """A random set of k items with probability ∝ its determinant (approximately), ascending.
 
-    Unless told, the chain takes M k log(10k) steps, enough for symmetric kernels (Li et al. 2016).
+    For symmetric kernels M k log(10k) steps of the chain are enough (Li et al. 2016).
     """
     problem = Problem.of(kernel, k, cart, tilt, decoupling)
-    count = math.ceil(problem.available * k * math.log(10 * max(k, 1))) if steps is None else steps
     last = np.empty(0, dtype=np.intp)
-    for items, _ in _chain(problem, rng, count):
+    for items, _ in _chain(problem, rng, steps):
         last = items
     return np.sort(last)
 

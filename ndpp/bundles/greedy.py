@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from ndpp.bundles.problem import Bundle, Problem
 from ndpp.gains import GainForm
 from ndpp.kernel import Kernel
-from ndpp.scan import Scoring, best_rows
+from ndpp.scan import Scoring, best_row
 from ndpp.tilt import Tilt
 
 _PAIR_POOL = 1024  # a seeding pair is looked for among this many of the strongest items
@@ -45,8 +45,8 @@ def greedy_items(problem: Problem) -> list[int]:
 def _best_item(problem: Problem, form: GainForm, items: Sequence[int]) -> list[int]:
     scoring = Scoring(problem.kernel, form.scan, form.rounding, form.gains, lambda: (1.0, form.growth))
     banned = np.union1d(problem.state.cart, np.array(items, dtype=np.intp))
-    best = best_rows(scoring, 1, problem.tilt, banned, above=0.0)
-    return [int(row) for row in best.rows]
+    best = best_row(scoring, problem.tilt, banned, above=0.0)
+    return [] if best is None else [best]
 
 
 def _best_pair(problem: Problem, form: GainForm, items: Sequence[int]) -> list[int]:

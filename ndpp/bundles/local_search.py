@@ -13,7 +13,7 @@ from ndpp.bundles.greedy import greedy_items
 from ndpp.bundles.problem import Bundle, Choice, Problem
 from ndpp.gains import GainForm, limits
 from ndpp.kernel import FloatArray, Indices, Kernel, Matrix, Vector
-from ndpp.scan import Scoring, best_rows
+from ndpp.scan import Scoring, best_row
 from ndpp.tilt import Tilt
 
 _IMPROVES = 1 + 1e-9
@@ -47,10 +47,8 @@ def _best_swap(problem: Problem, items: list[int]) -> tuple[int, int] | None:
     swaps = Swaps(form, choice, problem.tilt.at(choice.rows))
     scoring = Scoring(problem.kernel, swaps.scan, swaps.rounding, swaps.exact, swaps.slope)
     banned = np.union1d(problem.state.cart, choice.rows)
-    best = best_rows(scoring, 1, problem.tilt, banned, above=_IMPROVES)
-    if not len(best.rows):
-        return None
-    return int(np.argmax(swaps.ratios(best.rows)[0])), int(best.rows[0])
+    best = best_row(scoring, problem.tilt, banned, above=_IMPROVES)
+    return None if best is None else (int(np.argmax(swaps.ratios(np.array([best]))[0])), best)
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,6 +11,8 @@ from ndpp.bundles.problem import Bundle, Problem
 from ndpp.kernel import Kernel
 from ndpp.tilt import Tilt
 
+_EPSILON = 0.1
+
 
 def map_stochastic_greedy(
     kernel: Kernel,
@@ -20,14 +22,13 @@ def map_stochastic_greedy(
     cart: ArrayLike = (),
     tilt: Tilt | None = None,
     decoupling: float = 0.0,
-    accuracy: float = 0.1,
 ) -> Bundle:
-    """Greedy on ⌊(M/k) log(1/ε)⌋ random items a step (Mirzasoleiman et al. 2015; the paper's ε is 0.1)."""
+    """Greedy on ⌊(M/k) log(1/ε)⌋ random items a step (Mirzasoleiman et al. 2015), with the paper's ε."""
     problem = Problem.of(kernel, k, cart, tilt, decoupling)
     items: list[int] = []
     while len(items) < k:
         left_over = problem.candidates[~np.isin(problem.candidates, items)]
-        size = min(len(left_over), max(1, math.floor(problem.available / k * math.log(1 / accuracy))))
+        size = min(len(left_over), max(1, math.floor(problem.available / k * math.log(1 / _EPSILON))))
         sampled = np.sort(rng.choice(left_over, size, replace=False))
         form, _ = problem.given(items)
         gains = problem.tilt.at(sampled) * form.gains(sampled)

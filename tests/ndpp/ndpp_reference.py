@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 from hypothesis import strategies as st
 
-from ndpp import Conditional, Kernel, Ranking, Tilt
+from ndpp import Kernel, Tilt
 
 KINDS = ("symmetric", "ndpp2019", "scalable", "tied")
 
@@ -105,10 +107,6 @@ def dense_conditional(kernel: Kernel, cart: list[int], tilt: Tilt, decoupling: f
     return np.outer(tau, tau) * (L - L[:, cart] @ np.linalg.inv(block) @ L[cart, :])
 
 
-def full_scan(state: Conditional, k: int, tilt: Tilt) -> Ranking:
-    """The best k rows from the float64 gains of all rows."""
-    scores = tilt.dense(state.kernel.size) * state.gains(np.arange(state.kernel.size))
-    allowed = tilt.dense(state.kernel.size) > 0
-    allowed[state.cart] = False
-    rows = sorted(np.flatnonzero(allowed), key=lambda row: (-scores[row], row))[:k]
-    return Ranking(np.array(rows, dtype=np.intp), scores[np.array(rows, dtype=np.intp)])
+def best_set(K: np.ndarray, candidates: list[int], k: int) -> tuple[int, ...]:
+    """The k candidates with the largest determinant of all sets."""
+    return max(itertools.combinations(candidates, k), key=lambda rows: np.linalg.det(K[np.ix_(rows, rows)]))

@@ -12,12 +12,10 @@ from ndpp_reference import (
     full_matrix,
     kernels,
     make_kernel,
-    random_tilt,
     well_conditioned,
 )
 
-from ndpp import Kernel, Tilt, condition
-from ndpp.kernel import BLOCK
+from ndpp import Kernel, condition
 
 OMEGAS = st.sampled_from([0.0, 0.3, 0.9, 1.0])
 
@@ -35,9 +33,10 @@ def test_gains_equal_ratios_of_determinants(kernel: Kernel, data: st.DataObject,
     if well_conditioned(L, cart):
         np.testing.assert_allclose(state.gains(), dense_gains(L, cart, omega), rtol=1e-6, atol=1e-8 * scale)
         assert not len(state.ignored)
-    np.testing.assert_allclose(
-        state.gains(np.arange(kernel.size)), state.gains(), rtol=1e-9, atol=1e-9 * scale
-    )
+    fast = np.maximum(state.form.all_gains(), 0.0)
+    fast[cart] = 0.0
+    bound = state.form.rounding(slice(None), np.dtype(np.float64))
+    assert (np.abs(fast - state.gains()) <= 2 * bound).all()
 
 
 @given(kernels(), st.data(), OMEGAS)
@@ -45,26 +44,8 @@ def test_nothing_is_ever_negative_infinite_or_not_a_number(
     kernel: Kernel, data: st.DataObject, omega: float
 ) -> None:
     state = condition(kernel, draw_cart(data, kernel.size), decoupling=omega)
-    for values in (state.gains(), state.probabilities(), np.array(state.total())):
-        assert np.isfinite(values).all()
-        assert (values >= 0).all()
-
-
-@given(kernels(), st.data(), OMEGAS, st.integers(0, 1000))
-def test_probabilities_sum_to_one(kernel: Kernel, data: st.DataObject, omega: float, seed: int) -> None:
-    cart = draw_cart(data, kernel.size)
-    state = condition(kernel, cart, decoupling=omega)
-    tilt = random_tilt(np.random.default_rng(seed), kernel.size)
-    for choice in (None, tilt):
-        candidates = np.ones(kernel.size) if choice is None else choice.dense(kernel.size).copy()
-        candidates[cart] = 0
-        probabilities = state.probabilities(tilt=choice)
-        assert probabilities.sum() == pytest.approx(1.0 if candidates.any() else 0.0, abs=1e-9)
-        assert (probabilities[candidates == 0] == 0).all()
-        rows = np.arange(kernel.size)
-        np.testing.assert_allclose(
-            state.probabilities(rows, tilt=choice), probabilities, rtol=1e-5, atol=1e-7
-        )
+    assert np.isfinite(state.gains()).all()
+    assert (state.gains() >= 0).all()
 
 
 @given(kernels(), st.data(), OMEGAS)
@@ -77,21 +58,6 @@ def test_the_order_of_a_cart_and_repeats_do_not_matter(
     np.testing.assert_array_equal(one.gains(), other.gains())
     assert set(one.ignored) == set(other.ignored)
     assert list(other.cart) == shuffled
-
-
-@given(kernels(), st.data(), OMEGAS)
-def test_adding_one_by_one_equals_conditioning_at_once(
-    kernel: Kernel, data: st.DataObject, omega: float
-) -> None:
-    cart = draw_cart(data, kernel.size)
-    grown = condition(kernel, [], decoupling=omega)
-    for row in cart:
-        grown.gains()  # so that `add` updates them
-        grown = grown.add(row)
-    whole = condition(kernel, cart, decoupling=omega)
-    scale = whole.form.spread * kernel.squared_norms.max() + kernel.diagonal.max()
-    np.testing.assert_allclose(grown.gains(), whole.gains(), rtol=1e-5, atol=1e-7 * scale)
-    assert list(grown.used) == list(whole.used)
 
 
 @given(kernels(), st.data(), st.sampled_from([0.0, 0.9, 1.0]))
@@ -146,40 +112,12 @@ def test_a_repeated_item_is_ignored_and_says_so() -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_carts_beyond_the_rank_have_no_gains_and_uniform_probabilities(kind: str) -> None:
+def test_carts_beyond_the_rank_have_no_gains(kind: str) -> None:
     kernel = make_kernel(np.random.default_rng(1), 30, kind, rank=2)
     state = condition(kernel, list(range(12)))
     assert (state.gains() == 0).all()
-    assert state.total() == 0
-    probabilities = state.probabilities()
-    np.testing.assert_allclose(probabilities[12:], 1 / 18)
-    np.testing.assert_allclose(state.probabilities([20], Tilt.excluding([29])), 1 / 17)
     with_diagonal = condition(Kernel(kernel.factors, kernel.core, np.full(30, 0.1)), list(range(12)))
     assert (with_diagonal.gains()[12:] >= 0.1 - 1e-9).all()
-
-
-@pytest.mark.parametrize("size", [40, BLOCK + 40])
-@pytest.mark.parametrize("omega", [0.0, 0.9])
-@pytest.mark.parametrize("precision", [np.float32, np.float64])
-def test_every_way_to_a_total_equals_the_sum(size: int, omega: float, precision: type) -> None:
-    """Small and large catalogues, with and without a closed form, scanned in either precision."""
-    kernel = make_kernel(np.random.default_rng(3), size, "scalable", diagonal=True)
-    kernel = Kernel(kernel.factors.astype(precision), kernel.core, kernel.diagonal)
-    sparse = Tilt.excluding([0, 3]) * Tilt.boosting([7, 8], [2.0, 5.0])
-    for tilt in (Tilt(), sparse, sparse * Tilt(np.linspace(0, 2, size))):
-        expected = tilt.dense(size) @ condition(kernel, [3, 9], decoupling=omega).gains()
-        found = condition(kernel, [3, 9], decoupling=omega).total(tilt)
-        assert found == pytest.approx(expected, rel=1e-6 if precision == np.float32 else 1e-12)
-
-
-def test_a_total_lost_in_single_precision_is_summed_in_double() -> None:
-    """Hardly anything is left beside a cart that nearly spans the catalogue."""
-    rng = np.random.default_rng(5)
-    V = rng.normal(size=(50, 4)).astype(np.float32)
-    kernel = Kernel.symmetric(V, np.full(50, 1e-6))
-    state = condition(kernel, [0, 1, 2, 3, 4, 5])
-    expected = dense_gains(full_matrix(kernel), [0, 1, 2, 3, 4, 5]).sum()
-    assert state.total() == pytest.approx(expected, rel=1e-5)
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,6 @@ def test_tilts_multiply() -> None:
     np.testing.assert_array_equal(tilt.dense(5), [1, 6, 2, 1, 0])
     np.testing.assert_array_equal(tilt.at(np.array([4, 0, 1, 2])), [0, 1, 6, 2])
     np.testing.assert_array_equal((tilt * Tilt(np.full(5, 2.0))).dense(5), [2, 12, 4, 2, 0])
-    np.testing.assert_array_equal(Tilt.only(np.array([True, False])).dense(2), [1, 0])
 
 
 def test_a_tilt_is_the_gain_of_the_scaled_kernel() -> None:
