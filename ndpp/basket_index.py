@@ -91,7 +91,7 @@ def _sums(places: NDArray[np.integer[Any]], weights: Vector, size: int) -> tuple
     """The places that occur, ascending, and the sum of the weights at each."""
     if size <= _SMALL:
         totals = np.bincount(places, weights).astype(np.float64, copy=False)
-        chosen = np.flatnonzero(totals)
+        chosen = np.flatnonzero(totals > 0)  # of booleans, which is much faster
         return chosen, totals[chosen]
     listed, position = np.unique(places, return_inverse=True)
     return listed.astype(np.intp), np.bincount(position, weights).astype(np.float64, copy=False)
