@@ -56,7 +56,7 @@ def _next_items(service: httpx.Client, held_out: Baskets, rng: np.random.Generat
     ]
     return {
         "first": _claim(claimed[:, 0], right[:, 0]),
-        "ten": _claim(claimed.sum(axis=1), right.any(axis=1)),
+        "ten": _claim(claimed.sum(axis=1), right.sum(axis=1)),  # at most one of the ten is right
         "calibration_error": float(np.mean([abs(one["claimed"] - one["true"]) for one in bins])),
         "calibration_bins": bins,
     }
@@ -70,7 +70,7 @@ def _suggestions(service: httpx.Client, carts: Sequence[list[str]]) -> Iterator[
             yield result["items"]
 
 
-def _claim(claimed: Vector, true: Vector | NDArray[np.bool_]) -> dict[str, float]:
+def _claim(claimed: Vector, true: NDArray[Any]) -> dict[str, float]:
     return {"claimed": float(claimed.mean()), "true": float(true.mean())}
 
 
@@ -113,6 +113,8 @@ def _relations(service: httpx.Client, items: Sequence[str], held_out: Baskets) -
             "confirmed": int(rare[enough].sum()),
             "judged_of_all": int(met.sum()),  # both items are in the held-out baskets
             "confirmed_of_all": int(rare[met].sum()),
+            "together": int(apart.together.sum()),
+            "by_chance": float(apart.by_chance.sum()),
         },
     }
 

@@ -69,6 +69,10 @@ def _substitutes(judged: str, confirmed: str) -> Callable[[Run], Cell]:
     return cell
 
 
+def _joint_substitutes(run: Run) -> Cell:
+    return Cell(f"{run['substitutes']['together']:,} / {run['substitutes']['by_chance']:,.1f}")
+
+
 def _further(run: Run) -> Cell:
     claimed, true = run["further"]["claimed"], run["further"]["true"]
     return Cell(f"{claimed:.2f} / {true:.2f}", abs(claimed - true) <= 0.15 * true)
@@ -112,6 +116,7 @@ ROWS = (
         _substitutes("judged", "confirmed"),
     ),
     Row("the same wherever chance brings any", "≥ 90 %", _substitutes("judged_of_all", "confirmed_of_all")),
+    Row("joint baskets of all stated substitutes: counted / by chance", "", _joint_substitutes),
     Row("cart complete: claimed / true", "within 3 points", _points("complete", 3)),
     Row("further items: claimed / true", "within 15 %", _further),
     Row("correlation of claimed and true further items", "≥ 0.28", _correlation),

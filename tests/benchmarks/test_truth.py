@@ -35,6 +35,13 @@ def test_pairs_are_counted_as_in_a_plain_loop(baskets: Baskets) -> None:
         assert found.by_chance[number] == pytest.approx(by_chance)
 
 
+_SUBSTITUTES = {
+    **dict.fromkeys(("pairs", "judged", "confirmed", "judged_of_all", "confirmed_of_all"), 10),
+    "together": 10,
+    "by_chance": 40.0,
+}
+
+
 def _run(**changes: Any) -> dict[str, Any]:
     claim = {"claimed": 0.1, "true": 0.1}
     return {
@@ -46,9 +53,7 @@ def _run(**changes: Any) -> dict[str, Any]:
         "ten": claim,
         "calibration_error": 0.01,
         "complements": {"pairs": 3, "claimed": 100.0, "counted": 100},
-        "substitutes": dict.fromkeys(
-            ("pairs", "judged", "confirmed", "judged_of_all", "confirmed_of_all"), 10
-        ),
+        "substitutes": _SUBSTITUTES,
         "complete": claim,
         "further": {"claimed": 2.0, "true": 2.0, "correlation": 0.3},
         "range": claim,
@@ -75,6 +80,7 @@ def test_figures_that_hold_pass_all_goals() -> None:
         ({"ten": {"claimed": 0.1, "true": 0.16}}, "one of the first ten"),
         ({"calibration_error": 0.021}, "calibration error"),
         ({"complements": {"pairs": 3, "claimed": 79.0, "counted": 100}}, "joint baskets"),
+        ({"substitutes": {**_SUBSTITUTES, "confirmed": 8}}, "stated substitutes"),
         ({"complete": {"claimed": 0.1, "true": 0.14}}, "cart complete"),
         ({"further": {"claimed": 2.4, "true": 2.0, "correlation": 0.3}}, "further items"),
         ({"further": {"claimed": 2.0, "true": 2.0, "correlation": 0.2}}, "correlation"),
