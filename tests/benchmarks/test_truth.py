@@ -16,7 +16,7 @@ from training.generated import generate_baskets
 
 @pytest.fixture(scope="module")
 def baskets() -> Baskets:
-    return generate_baskets(40, 3000, mean_size=5, seed=3)
+    return generate_baskets(24, 1500, mean_size=5, seed=3)
 
 
 def test_pairs_are_counted_as_in_a_plain_loop(baskets: Baskets) -> None:
@@ -103,7 +103,7 @@ def test_the_real_service_is_judged_on_planted_baskets(
     lines = "\n".join(" ".join(baskets.catalogue[row] for row in basket) for basket in baskets)
     with gzip.open(tmp_path / "planted.txt.gz", "wt") as file:
         file.write(lines)
-    monkeypatch.setattr(truth, "HOLDOUT", 300)
+    monkeypatch.setattr(truth, "HOLDOUT", 200)
     monkeypatch.setattr(truth, "RESULTS", tmp_path)
     monkeypatch.setattr("benchmarks.machine.RESULTS", tmp_path)
     monkeypatch.setattr(truth_page, "_PAGE", tmp_path / "truth.md")
@@ -111,8 +111,8 @@ def test_the_real_service_is_judged_on_planted_baskets(
     truth.main(data=tmp_path, steps=30, only="planted", keep=kept)
     version = ModelStore(kept / "planted-0" / "store").active()
     (run,) = json.loads((tmp_path / "truth.json").read_text())["runs"]
-    assert len((kept / "planted-0" / "train.txt").read_text().splitlines()) == 2700
-    assert run["held_out"] == 300
+    assert len((kept / "planted-0" / "train.txt").read_text().splitlines()) == 1300
+    assert run["held_out"] == 200
     assert abs(run["first"]["claimed"] - run["first"]["true"]) < 0.1
     assert abs(run["complete"]["claimed"] - run["complete"]["true"]) < 0.1
     assert np.mean([one["claimed"] for one in run["calibration_bins"]]) == pytest.approx(
