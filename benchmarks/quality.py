@@ -54,7 +54,7 @@ def main(  # noqa: PLR0917 - a command's options
     """Measure, keep the figures in benchmarks/results/quality.json and write docs/quality.md."""
     if not page:
         runs: list[dict[str, Any]] = []
-        for name, baskets in _data_sets(data, only):
+        for name, baskets in data_sets(data, only):
             for seed in range(first_seed, first_seed + seeds):
                 runs.append({"data": name, "seed": seed, **_measure(baskets, seed, steps)})
                 console.print(_line(runs[-1]))
@@ -63,7 +63,8 @@ def main(  # noqa: PLR0917 - a command's options
     console.print(describe_machine())
 
 
-def _data_sets(folder: Path | None, only: str) -> Iterator[tuple[str, Baskets]]:
+def data_sets(folder: Path | None, only: str) -> Iterator[tuple[str, Baskets]]:
+    """The basket files of the folder and the demo's groceries, if their names contain `only`."""
     for file in sorted(folder.glob("*.txt.gz")) if folder else []:
         if only in file.name:
             yield file.name.split(".")[0], read_baskets(str(file)).baskets
