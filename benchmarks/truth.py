@@ -12,7 +12,6 @@ import socket
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -89,10 +88,9 @@ def _measure(baskets: Baskets, seed: int, steps: int, folder: Path, against: Pat
     folder.mkdir(parents=True, exist_ok=True)
     _write_baskets(rest, folder / "train.txt")
     _write_queries(queries, baskets.catalogue, folder / "queries.jsonl")
-    store, started = folder / "store", time.monotonic()
+    store = folder / "store"
     if ModelStore(store).active() is None:
         _fit(folder / "train.txt", store, seed, steps)
-    seconds = time.monotonic() - started
     items = ModelStore(store).open().items.ids
     with _serving(store) as service:
         found = judge(service, items, held_out, seed)
@@ -102,7 +100,6 @@ def _measure(baskets: Baskets, seed: int, steps: int, folder: Path, against: Pat
         "baskets": len(baskets),
         "held_out": len(held_out),
         "queries": len(queries),
-        "fit_seconds": round(seconds, 1),
         **found,
         "next_item": {metric: float(values.mean()) for metric, values in own.items()},
         "lead": None if against is None else _lead(own, _marks(against, queries, baskets.catalogue)),
