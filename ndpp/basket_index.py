@@ -29,7 +29,7 @@ class BasketIndex:
     starts: NDArray[np.int64]  # (M + 1,)
     postings: NDArray[np.int32]  # (entries,)
     rarity: NDArray[np.float32]  # (M,): log of the inverse share of all baskets that hold the item
-    log_first: NDArray[np.float32]  # (M,): log P(item comes first in a basket in random order)
+    log_first: NDArray[np.float32]  # (M,): log P(item follows an empty cart)
 
     def similar(self, cart: ArrayLike) -> tuple[Indices, Vector]:
         """The numbers of the baskets most like the cart, ascending, and their similarity.

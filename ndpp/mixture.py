@@ -8,7 +8,7 @@
 | `baskets`  | (votes of the most similar baskets)^p | people with such carts bought it  |
 | `habit`    | Δ_i^h · L_ii^g · f_i^u                | bought anyway                     |
 
-f_i is how often item i comes first in a training basket whose items come in random order.
+f_i is how often item i follows an empty cart in training baskets in random order, cut off at random.
 
 Each exponent and each log-weight is a line in log(1 + |Y|).
 """

@@ -129,7 +129,8 @@ def test_the_newest_baskets_are_listed_when_an_item_is_in_too_many() -> None:
     index.check(4)
 
 
-def test_first_items_are_counted_over_all_orders_of_each_basket() -> None:
+def test_first_items_are_counted_over_all_orders_and_cuts_of_each_basket() -> None:
     baskets = Baskets(tuple("abc"), np.array([0, 1, 2, 2], dtype=np.int32), np.array([0, 3, 4]))
-    places = np.array([1 / 3, 1 / 3, 1 / 3 + 1]) + 0.1
+    places = np.array([1 / 9, 1 / 9, 1 / 9 + 1])
+    places += 0.1 * places.sum() / 2
     assert np.exp(index_baskets(baskets).log_first) == pytest.approx(places / places.sum(), rel=1e-5)
