@@ -20,6 +20,7 @@ from ndpp.kernel import Indices, Vector
 Factor = Annotated[float, Field(strict=True, ge=0, le=1000)]
 Price = Annotated[float, Field(ge=0, le=1e9)]
 _STRINGS_BEGIN = re.compile(r'\s*\[\s*"')
+_FURTHEST = 0.8  # γ at the ends of `discovery`: at 1 an empty cart would have nothing left to order by
 _NOTHING = np.empty(0, dtype=np.intp)
 
 
@@ -181,8 +182,8 @@ def decoupling_of(learned: float, dials: Dials, knobs: Knobs | None) -> float:
 
 
 def popularity_of(dials: Dials, knobs: Knobs | None) -> float:
-    """γ: the knob, or the dial."""
-    return dials.discovery if knobs is None or knobs.popularity is None else knobs.popularity
+    """γ: the knob, or the dial, which ends before an item's own popularity is all divided out."""
+    return _FURTHEST * dials.discovery if knobs is None or knobs.popularity is None else knobs.popularity
 
 
 def _base(catalogue: Catalogue, filters: Filters, boosts: Boosts | None) -> Vector | None:

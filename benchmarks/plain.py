@@ -6,7 +6,7 @@ import numpy as np
 
 from ndpp import Mixture
 from ndpp.kernel import Matrix, Vector
-from ndpp.mixture import Habit, Together, at
+from ndpp.mixture import at
 
 
 def next_item(F: Matrix, X: Matrix, weights: Vector, mixture: Mixture, cart: list[int]) -> Vector:
@@ -19,16 +19,15 @@ def next_item(F: Matrix, X: Matrix, weights: Vector, mixture: Mixture, cart: lis
     gains = np.maximum(gains, mixture.least_gain * weights)
     shares = mixture.weights(len(cart), votes=False)
     total = np.zeros(len(F))
-    for share, expert in ((shares[0], mixture.together), (shares[2], mixture.habit)):
-        total += share * _expert(gains, weights, expert, cart)
+    n, together, habit = len(cart), mixture.together, mixture.habit
+    experts = (
+        (shares[0], gains ** at(together.gain, n) * weights ** at(together.popularity, n)),
+        (shares[2], weights ** at(habit.popularity, n)),
+    )
+    for share, scores in experts:
+        scores[cart] = 0.0
+        total += share * scores / scores.sum()
     return total
-
-
-def _expert(gains: Vector, weights: Vector, form: Together | Habit, cart: list[int]) -> Vector:
-    scores: Vector = gains ** at(form.gain, len(cart)) * weights ** at(form.popularity, len(cart))
-    scores[cart] = 0.0
-    scores /= scores.sum()
-    return scores
 
 
 def greedy_algorithm_1(F: Matrix, X: Matrix, d: Vector, k: int) -> list[int]:

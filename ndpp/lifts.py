@@ -3,10 +3,11 @@
     lift = together / by_chance,    by_chance = Σ_c n_ic n_jc / N_c
 
 over classes c of baskets of like size: a large basket holds everything, which is no relation. Unrelated items
-have lift 1. Counts of rare pairs say little, so the lift is the mean of a posterior: the prior is a gamma
-distribution with mean m = exp(α + β log(the marginal kernel's lift)) that weighs as much as s joint baskets,
+have lift 1. Counts of rare pairs say little, so the lift is the mean of a posterior. The prior is a mixture
+of two gamma distributions (as in DuMouchel's shrinkage): most pairs are near m = exp(α + β log(the marginal
+kernel's lift)), and a small share of them, the tail, is bought together very much more often,
 
-    lift ~ Gamma(together + s, by_chance + s / m)
+    lift ~ (1 − π) Gamma(s, s / m) + π Gamma(t, t / (m exp δ))
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -27,6 +28,26 @@ COMPLEMENT, SUBSTITUTE = 1, 2  # what `Lifts.relations` says of a pair; 0 is nei
 _Z95 = 1.959964  # 95 % of a normal distribution lie within this many deviations
 _LEAST_KERNEL_LIFT = 0.05  # so that its logarithm is finite
 _UNKNOWN = -1
+
+
+class Prior(NamedTuple):
+    """What is known of the lift of two items before their joint baskets are counted."""
+
+    level: float  # α
+    slope: float  # β
+    weight: float  # s, in joint baskets
+    tail_share: float = 0.0  # π
+    tail_level: float = 0.0  # δ
+    tail_weight: float = 1.0  # t
+
+    def parts(self, kernel_lifts: Vector) -> list[tuple[float, float, Vector]]:
+        """Share, weight and mean of each gamma distribution."""
+        logs = np.log(np.maximum(kernel_lifts, _LEAST_KERNEL_LIFT))
+        mean: Vector = np.exp(self.level + self.slope * logs)
+        parts = [(1 - self.tail_share, self.weight, mean)]
+        if self.tail_share > 0:
+            parts.append((self.tail_share, self.tail_weight, mean * np.exp(self.tail_level)))
+        return parts
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,9 +65,17 @@ class Lifts:
     together: NDArray[np.int32]  # (entries,): baskets that hold both
     relations: NDArray[np.uint8]  # (entries,): COMPLEMENT, SUBSTITUTE or 0
     least: int  # a pair that is not stored was in fewer baskets than this
-    level: float  # α
-    slope: float  # β
-    weight: float  # s
+    level: float  # the prior, see `Prior`
+    slope: float
+    weight: float
+    tail_share: float = 0.0
+    tail_level: float = 0.0
+    tail_weight: float = 1.0
+
+    @property
+    def prior(self) -> Prior:
+        """The prior of all lifts."""
+        return Prior(*(getattr(self, name) for name in Prior._fields))
 
     def check(self, size: int) -> None:
         """ValueError unless the counts are of `size` items and the arrays fit together."""
@@ -68,8 +97,11 @@ class Lifts:
                 raise ValueError("the lifts hold a negative count or an unknown relation")
         if self.class_counts.min() < 0 or self.least < 1:
             raise ValueError("the lifts hold a negative count")
-        if not np.isfinite([self.level, self.slope]).all() or not 0 < self.weight < np.inf:
-            raise ValueError("the prior of the lifts needs finite numbers and a weight above 0")
+        finite = np.isfinite(self.prior).all()
+        if not finite or min(self.weight, self.tail_weight) <= 0 or not 0 <= self.tail_share < 1:
+            raise ValueError(
+                "the prior of the lifts needs finite numbers, weights above 0 and a share below 1"
+            )
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,10 +144,11 @@ class Relations:
         """The lifts of pairs of different rows; those of one first row should follow each other."""
         one, other = np.asarray(first, dtype=np.intp), np.asarray(second, dtype=np.intp)
         by_chance: Vector = np.einsum("ic,ic->i", self._rates[one], self._rates[other])
-        mean = prior_mean(self._marginal.lifts(one, other), self.lifts.level, self.lifts.slope)
+        prior, kernel_lifts = self.lifts.prior, self._marginal.lifts(one, other)
         together, relation = self._stored(one, other)
-        counted = np.where(together != _UNKNOWN, together, self._expected_uncounted(by_chance * mean))
-        lift, low, high = posterior(counted, by_chance, mean, self.lifts.weight)
+        usual = by_chance * prior.parts(kernel_lifts)[0][2]
+        counted = np.where(together != _UNKNOWN, together, self._expected_uncounted(usual))
+        lift, low, high = posterior(counted, by_chance, kernel_lifts, prior)
         if self.lifts.least == 1:
             together[together == _UNKNOWN] = 0
         return PairLifts(lift, low, high, together, by_chance, relation)
@@ -138,6 +171,8 @@ class Relations:
         strongest = np.zeros(len(candidates), dtype=np.uint8)
         for item in np.asarray(cart, dtype=np.intp).tolist():
             places, found = self._find(item, candidates)
+            if not found.any():
+                continue
             np.maximum(strongest, np.where(found, self.lifts.relations[places], 0), out=strongest)
         return strongest
 
@@ -182,19 +217,38 @@ def class_rates(counts: NDArray[np.integer[Any]], totals: NDArray[np.integer[Any
     return rates
 
 
-def prior_mean(kernel_lifts: Vector, level: float, slope: float) -> Vector:
-    """m = exp(α + β log(the marginal kernel's lift))."""
-    mean: Vector = np.exp(level + slope * np.log(np.maximum(kernel_lifts, _LEAST_KERNEL_LIFT)))
-    return mean
+def posterior(
+    together: ArrayLike, by_chance: Vector, kernel_lifts: Vector, prior: Prior
+) -> tuple[Vector, Vector, Vector]:
+    """Mean and ends of the middle 95 % of the lift, given the counts.
 
-
-def posterior(together: ArrayLike, by_chance: Vector, mean: Vector, weight: float) -> tuple[Vector, ...]:
-    """Mean and ends of the middle 95 % of Gamma(together + s, by_chance + s / m).
-
-    The ends are Wilson and Hilferty's: the cube root of a gamma variable is nearly normal.
+    A gamma prior with weight s and mean m leaves Gamma(together + s, by_chance + s / m); each part of the
+    mixture counts by how well it had predicted `together`. The ends are those of the gamma distribution with
+    the mixture's mean and variance, by Wilson and Hilferty: its cube root is nearly normal.
     """
-    shape = np.asarray(together, dtype=np.float64) + weight
-    lift: Vector = shape / (by_chance + weight / mean)
+    counted = np.asarray(together, dtype=np.float64)
+    chance = np.maximum(by_chance, np.finfo(np.float64).tiny)
+    logs, means, variances = [], [], []
+    for share, weight, mean in prior.parts(kernel_lifts):
+        shape, rate = counted + weight, by_chance + weight / mean
+        predicted = log_gamma(shape) - log_gamma(np.array(weight)) + weight * np.log(weight / mean / rate)
+        logs.append(np.log(share) + predicted + counted * np.log(chance / rate))
+        means.append(shape / rate)
+        variances.append(shape / rate**2)
+    shares = np.exp(np.array(logs) - np.max(logs, axis=0))
+    shares /= shares.sum(axis=0)
+    lift: Vector = (shares * means).sum(axis=0)
+    variance = (shares * (np.array(variances) + np.square(means))).sum(axis=0) - lift**2
+    shape = lift**2 / variance
     centre, spread = 1 - 1 / (9 * shape), _Z95 / (3 * np.sqrt(shape))
-    low = lift * np.maximum(centre - spread, 0.0) ** 3
+    low: Vector = lift * np.maximum(centre - spread, 0.0) ** 3
     return lift, low, lift * (centre + spread) ** 3
+
+
+def log_gamma(x: Vector) -> Vector:
+    """log Γ(x) for x > 0: Stirling's series at x + 8, which NumPy alone has no function for."""
+    shifted = x + 8
+    series = (shifted - 0.5) * np.log(shifted) - shifted + 0.5 * np.log(2 * np.pi)
+    series += 1 / (12 * shifted) - 1 / (360 * shifted**3) + 1 / (1260 * shifted**5)
+    below = sum(np.log(x + step) for step in range(8))
+    return np.asarray(series - below)

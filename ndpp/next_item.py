@@ -159,16 +159,17 @@ class Prediction:
             _put(scores, (self.evidence.votes[0], np.log(self.evidence.votes[1] + NO_VOTE)), rows, add=False)
             scores *= at(mixture.baskets.power, size)
             return scores
-        form = mixture.together if expert == TOGETHER else mixture.habit
-        assert form is not None
-        scores = at(form.gain, size) * log_gains
-        scores += at(form.popularity, size) * self.model.log_weights[rows]
-        if expert == HABIT and self.model.baskets is not None:
+        if expert == HABIT:
             assert mixture.habit is not None
-            scores += at(mixture.habit.first, size) * self.model.baskets.log_first[rows]
-        if expert == TOGETHER:
-            where, logs = self.evidence.relevance
-            _put(scores, (where, at(mixture.together.relevance, size) * logs), rows, add=True)
+            scores = at(mixture.habit.popularity, size) * self.model.log_weights[rows]
+            if self.model.baskets is not None:
+                scores += at(mixture.habit.first, size) * self.model.baskets.log_first[rows]
+            return scores
+        together = mixture.together
+        scores = at(together.gain, size) * log_gains
+        scores += at(together.popularity, size) * self.model.log_weights[rows]
+        where, logs = self.evidence.relevance
+        _put(scores, (where, at(together.relevance, size) * logs), rows, add=True)
         return scores
 
     def exactly(self, rows: Indices) -> Matrix:

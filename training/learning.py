@@ -6,8 +6,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
-import numpy as np
-
 from model_store import Knobs
 from ndpp import BasketIndex, Mixture, NextItem, Relevance
 from ndpp.mixture import at
@@ -23,7 +21,7 @@ from training.warm_start import Previous
 
 _USUAL_CART = 3
 _LEAST_EXPONENT = 0.1  # of the gain, to divide by
-_LARGEST_RELEVANCE = 10.0
+_LARGEST_RELEVANCE = 8.0
 
 
 @dataclass(frozen=True)
@@ -61,19 +59,13 @@ class Learned:
 
     @property
     def knobs(self) -> Knobs:
-        """The exponents of `together` relative to the gain's, for bundles and for readers of release 0.1."""
+        """ω and the exponent of r relative to the gain's, for bundles and for readers of release 0.1."""
         if self.mixture is None:
             return Knobs()
         together = self.mixture.together
-        gain, relevance, popularity = (
-            at(line, _USUAL_CART) for line in (together.gain, together.relevance, together.popularity)
-        )
-        scale = max(gain, _LEAST_EXPONENT)
-        return Knobs(
-            self.mixture.decoupling,
-            min(max(relevance / scale, 0.0), _LARGEST_RELEVANCE),
-            float(np.clip(-popularity / scale, -2.0, 2.0)),
-        )
+        gain, relevance = (at(line, _USUAL_CART) for line in (together.gain, together.relevance))
+        beta = relevance / max(gain, _LEAST_EXPONENT)
+        return Knobs(self.mixture.decoupling, min(max(beta, 0.0), _LARGEST_RELEVANCE))
 
     @property
     def next_item(self) -> NextItem:

@@ -11,30 +11,31 @@ from scipy import optimize, sparse, special
 
 from ndpp import Kernel, Lifts
 from ndpp.kernel import Indices, Matrix, Vector
-from ndpp.lifts import COMPLEMENT, SIZE_CLASSES, SUBSTITUTE, class_rates, posterior, prior_mean
+from ndpp.lifts import COMPLEMENT, SIZE_CLASSES, SUBSTITUTE, Prior, class_rates, posterior
 from ndpp.marginal import Marginal
 from training.baskets import Baskets, merge
 from training.incidence import incidence
 
 ENTRIES = 8_000_000  # counted pairs kept, in both directions: 72 MB
-SAMPLED_PAIRS = 500_000  # the prior has three numbers
+SAMPLED_PAIRS = 100_000  # the prior has six numbers
 LEAST_BY_CHANCE = (
     10.0  # two items that never meet are not substitutes unless chance would bring them together
 )
 LEAST_ALIKE = 0.25
 _STRONGEST = 2.0  # log-lifts above this count as this, so that one partner cannot make two items alike
-_ENOUGH_COUNTED = 200  # joint baskets
-_BOUNDS = [(-5.0, 5.0), (0.0, 5.0), (np.log(0.05), np.log(1000.0))]  # α, β, log s
+_ENOUGH_COUNTED = 100  # joint baskets
+_START = Prior(level=-0.1, slope=1.0, weight=4.0, tail_share=0.03, tail_level=np.log(8.0), tail_weight=0.7)
+# α, β, log s, logit π, δ, log t: a prior worth more than 20 joint baskets would leave no doubt to the counts.
+_BOUNDS = [
+    (-5.0, 5.0),
+    (0.0, 5.0),
+    (np.log(0.05), np.log(20.0)),
+    (-9.0, 0.0),
+    (np.log(2.0), np.log(200.0)),
+    (np.log(0.1), np.log(5.0)),
+]
 _PAIRS_AT_ONCE = 20_000
 _ROWS_AT_ONCE = 256
-
-
-class Prior(NamedTuple):
-    """The gamma prior of a lift: mean exp(α + β log(the marginal kernel's lift)), worth s joint baskets."""
-
-    level: float  # α
-    slope: float  # β
-    weight: float  # s
 
 
 class Pairs(NamedTuple):
@@ -48,8 +49,7 @@ class Pairs(NamedTuple):
 
     def posterior(self, prior: Prior) -> tuple[Vector, ...]:
         """Mean, low and high end of each pair's lift."""
-        mean = prior_mean(self.kernel_lift, prior.level, prior.slope)
-        return posterior(self.together, self.by_chance, mean, prior.weight)
+        return posterior(self.together, self.by_chance, self.kernel_lift, prior)
 
 
 class Counts:
@@ -116,12 +116,12 @@ def learn_lifts(baskets: Baskets, kernel: Kernel, seed: int = 0, validation: Bas
     With `validation` baskets the prior is the one that predicts them best; then they are counted too.
     """
     counts, marginal = Counts(baskets), Marginal.of(kernel)
-    sampled = counts.pairs(*_sample(kernel.size, seed), marginal)
-    prior = fit_prior(sampled)
-    if validation is not None:
-        met = _met(counts, marginal, 1)
+    sampled, met = counts.pairs(*_sample(kernel.size, seed), marginal), _met(counts, marginal, 1)
+    if validation is None:
+        prior = fit_prior(_some(sampled, sampled.by_chance > 0, seed))
+    else:
         some = _joined(_some(met, met.together > 0, seed), _some(sampled, sampled.together == 0, seed))
-        prior = _refitted(prior, some, Counts(validation))
+        prior = fit_prior(some, Counts(validation))
         counts = Counts(merge(baskets, validation))
     least = _least_count(counts.together)
     counted = _met(counts, marginal, least)
@@ -147,35 +147,6 @@ def _met(counts: Counts, marginal: Marginal, least: int) -> Pairs:
     met = counts.together.tocoo()
     kept = met.data >= least
     return counts.pairs(met.row[kept].astype(np.intp), met.col[kept].astype(np.intp), marginal)
-
-
-def _refitted(prior: Prior, pairs: Pairs, unseen: Counts) -> Prior:
-    """The prior under which the counts, with it, best predict the counts of baskets not learned from.
-
-    The kernel has seen the counted baskets: taken as independent evidence it would count them twice, and what
-    was partly luck would be claimed again. Given the posterior Gamma(shape, rate), the number of unseen
-    baskets that hold both is negative binomial.
-    """
-    by_chance, together = unseen.by_chance_of(pairs.first, pairs.second), unseen.together_of(*pairs[:2])
-    known = (pairs.by_chance > 0) & (by_chance > 0)
-    if int(together[known].sum()) < _ENOUGH_COUNTED:
-        return prior  # too few to tell
-    counted, expected = pairs.together[known].astype(np.float64), pairs.by_chance[known]
-    log_lift = np.log(prior_mean(pairs.kernel_lift[known], 0.0, 1.0))
-    exposure, found = by_chance[known], together[known].astype(np.float64)
-
-    def loss(parameters: Vector) -> float:
-        level, slope, log_weight = parameters
-        weight = np.exp(log_weight)
-        shape, rate = counted + weight, expected + weight * np.exp(-level - slope * log_lift)
-        value = special.gammaln(found + shape) - special.gammaln(shape)
-        value += shape * np.log(rate / (rate + exposure)) + found * np.log(exposure / (rate + exposure))
-        return -1000 * float(value.mean())
-
-    start = np.array([prior.level, prior.slope, np.log(prior.weight)])
-    solved = optimize.minimize(loss, start, method="L-BFGS-B", bounds=_BOUNDS)
-    level, slope, log_weight = solved.x.tolist()
-    return Prior(level, slope, float(np.exp(log_weight)))
 
 
 def _joined(*parts: Pairs) -> Pairs:
@@ -213,29 +184,69 @@ def _both_ways(
     return rows[order], partners[order], np.tile(together, 2)[order], np.tile(relations, 2)[order]
 
 
-def fit_prior(pairs: Pairs) -> Prior:
-    """Maximum likelihood: given the prior, `together` is negative binomial with mean by_chance · m."""
-    known = pairs.by_chance > 0
-    if not known.any():
-        return Prior(0.0, 0.0, 1.0)
-    together, by_chance = pairs.together[known].astype(np.float64), pairs.by_chance[known]
-    log_lift = np.log(prior_mean(pairs.kernel_lift[known], 0.0, 1.0))
+def fit_prior(pairs: Pairs, unseen: Counts | None = None) -> Prior:
+    """Maximum likelihood of the pairs' counts, or, better, of what they leave to expect of unseen baskets.
 
-    def loss(parameters: Vector) -> tuple[float, Vector]:
-        level, slope, log_weight = parameters
-        s, expected = np.exp(log_weight), by_chance * np.exp(level + slope * log_lift)
-        shrunk = np.log(s / (s + expected))
-        value = special.gammaln(together + s) - special.gammaln(s) + s * shrunk
-        value += together * np.log(expected / (s + expected))
-        to_mean = together - (together + s) * expected / (s + expected)
-        to_weight = special.digamma(together + s) - special.digamma(s) + shrunk
-        to_weight += 1 - (s + together) / (s + expected)
-        gradient = [to_mean.mean(), (to_mean * log_lift).mean(), (s * to_weight).mean()]
-        return -float(value.mean()), -np.array(gradient)
+    The kernel has learned from the counted baskets: taken as independent evidence it would count them twice,
+    and what was partly luck would be claimed again. Given a lift that is Gamma(shape, rate), the number of
+    joint baskets is negative binomial.
+    """
+    by_chance, together = pairs.by_chance, pairs.together.astype(np.float64)
+    known = by_chance > 0
+    exposure, found = np.zeros(len(known)), np.zeros(len(known))
+    if unseen is not None:
+        exposure = unseen.by_chance_of(pairs.first, pairs.second)
+        found = unseen.together_of(pairs.first, pairs.second).astype(np.float64)
+        known &= exposure > 0
+    if (together if unseen is None else found)[known].sum() < _ENOUGH_COUNTED:
+        return _START if unseen is None else fit_prior(pairs)
+    by_chance, together, exposure, found = (v[known] for v in (by_chance, together, exposure, found))
+    kernel_lift = pairs.kernel_lift[known]
 
-    found = optimize.minimize(loss, np.array([0.0, 1.0, 0.0]), jac=True, method="L-BFGS-B", bounds=_BOUNDS)
-    level, slope, log_weight = found.x.tolist()
-    return Prior(level, slope, float(np.exp(log_weight)))
+    def loss(parameters: Vector) -> float:
+        seen, further = [], []
+        for share, weight, mean in _prior_of(parameters).parts(kernel_lift):
+            rate = weight / mean
+            seen.append(np.log(share) + _log_chance(together, np.array(weight), rate, by_chance))
+            if unseen is not None:
+                further.append(seen[-1] + _log_chance(found, together + weight, rate + by_chance, exposure))
+        value = np.logaddexp(*seen) if unseen is None else np.logaddexp(*further) - np.logaddexp(*seen)
+        return -1000 * float(value.mean())
+
+    solved = optimize.minimize(loss, _parameters_of(_START), method="L-BFGS-B", bounds=_BOUNDS)
+    return _prior_of(solved.x)
+
+
+def _log_chance(count: Vector, shape: Vector, rate: Vector, exposure: Vector) -> Vector:
+    """log P(count) up to a constant, if the mean is exposure times a Gamma(shape, rate)."""
+    value: Vector = special.gammaln(count + shape) - special.gammaln(shape)
+    value += shape * np.log(rate / (rate + exposure)) + count * np.log(exposure / (rate + exposure))
+    return value
+
+
+def _parameters_of(prior: Prior) -> Vector:
+    return np.array(
+        [
+            prior.level,
+            prior.slope,
+            np.log(prior.weight),
+            special.logit(prior.tail_share),
+            prior.tail_level,
+            np.log(prior.tail_weight),
+        ]
+    )
+
+
+def _prior_of(parameters: Vector) -> Prior:
+    level, slope, weight, share, tail_level, tail_weight = parameters.tolist()
+    return Prior(
+        level,
+        slope,
+        float(np.exp(weight)),
+        float(special.expit(share)),
+        tail_level,
+        float(np.exp(tail_weight)),
+    )
 
 
 def _sample(size: int, seed: int) -> tuple[Indices, Indices]:

@@ -7,11 +7,12 @@ from typing import NamedTuple
 from ndpp import Kernel, Lifts
 from ndpp.basket_sizes import BasketSizes
 from ndpp.coherence import CoherenceScale
+from ndpp.kernel import Indices, Vector
 from ndpp.marginal import Marginal
 from training.basket_sizes import learn_basket_sizes
 from training.baskets import merge
 from training.coherence import learn_coherence
-from training.lifts import Counts, Prior, learn_lifts
+from training.lifts import Counts, learn_lifts
 from training.splitting import Split
 
 
@@ -28,9 +29,10 @@ def count(parts: Split, kernel: Kernel, seed: int) -> Statistics:
     lifts = learn_lifts(parts.train, kernel, seed, parts.validation)
     # A basket raises the lifts of its own pairs: the reference is validation baskets by training counts.
     counts, marginal = Counts(parts.train), Marginal.of(kernel)
-    prior = Prior(lifts.level, lifts.slope, lifts.weight)
-    coherence = learn_coherence(
-        lambda first, second: counts.pairs(first, second, marginal).posterior(prior)[0], parts.validation
-    )
+
+    def lift(first: Indices, second: Indices) -> Vector:
+        return counts.pairs(first, second, marginal).posterior(lifts.prior)[0]
+
+    coherence = learn_coherence(lift, parts.validation)
     sizes = learn_basket_sizes(merge(parts.train, parts.validation), seed)
     return Statistics(lifts, sizes, coherence)

@@ -113,7 +113,8 @@ def _items(question: Question, prediction: Prediction, best: Ranked) -> list[Rec
             logs = np.log(best.shares.sum(axis=0)) - prediction.model.log_usual[best.rows]
         times_usual = np.exp(logs).tolist()
     relations = relations_to_cart(catalogue, best.rows.tolist(), prediction.cart.tolist())
-    reasons = reasons_of(catalogue, prediction, best) if options.explain else [[] for _ in range(count)]
+    explained = options.explain and probabilities != [None] * count
+    reasons = reasons_of(catalogue, prediction, best) if explained else [[] for _ in range(count)]
     numbers = zip(best.rows.tolist(), probabilities, times_usual, relations, reasons, strict=True)
     return [
         RecommendedItem(
@@ -150,5 +151,6 @@ def _popular(question: Question, factors: Vector, chosen: Indices) -> Indices:
 
 
 def _fallback(cart: KnownCart, found: int, filled: int, k: int) -> Fallback | None:
-    shortage = f"Only {found} items fit the cart and the filters, {k} were asked for." if found < k else None
+    items = "item fits" if found == 1 else "items fit"
+    shortage = f"Only {found} {items} the cart and the filters, {k} were asked for." if found < k else None
     return fallback_of(cart, shortage, filled)

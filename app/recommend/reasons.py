@@ -8,19 +8,25 @@ from app.items.catalogue import Catalogue
 from app.recommend.ranking import Ranked
 from app.recommend.schemas import Reason
 from ndpp import Prediction
-from ndpp.kernel import Matrix
+from ndpp.kernel import Matrix, Vector
 from ndpp.next_item import BASKETS, HABIT, TOGETHER
 
 
 def reasons_of(catalogue: Catalogue, prediction: Prediction, best: Ranked) -> list[list[Reason]]:
     """For each item the sources of its probability, the largest share first; the shares add up to 1.
 
-    The share of `together` is divided among the cart's items by how far leaving each of them out lowers the
-    expert's log-score. Where no item lowers it, the cart is not the reason: that share is habit's.
+    Of the share of `together`, what the item would have for an empty cart is habit's: the cart explains only
+    what it adds. The rest is divided among the cart's items by how far leaving each of them out lowers the
+    expert's log-score; where no item lowers it, the cart is not the reason.
     """
     totals = best.shares.sum(axis=0)
     shares = np.divide(best.shares, totals, out=np.zeros_like(best.shares), where=totals > 0)  # (3, n)
-    by_item = _divided(prediction, best, shares[TOGETHER])  # (cart, n)
+    usual = np.exp(prediction.model.log_usual[best.rows])
+    expected = prediction.weights[TOGETHER] * usual  # of this expert, if the cart said nothing
+    added = np.maximum(best.shares[TOGETHER] - expected, 0.0)
+    by_item = _divided(
+        prediction, best, np.divide(added, totals, out=np.zeros_like(totals), where=totals > 0)
+    )
     habit = shares[HABIT] + shares[TOGETHER] - by_item.sum(axis=0)
     reasons = []
     for column in range(len(best.rows)):
@@ -34,7 +40,8 @@ def reasons_of(catalogue: Catalogue, prediction: Prediction, best: Ranked) -> li
     return reasons
 
 
-def _divided(prediction: Prediction, best: Ranked, share: Matrix) -> Matrix:
+def _divided(prediction: Prediction, best: Ranked, share: Vector) -> Matrix:
+    """The share of each cart item, (cart, n)."""
     if not len(prediction.cart) or not len(best.rows):
         return np.zeros((len(prediction.cart), len(best.rows)))
     drops = np.maximum(prediction.leaving_out(best.rows), 0.0)

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
-from scipy import stats
+from scipy import special, stats
 
 from ndpp import Kernel, Lifts, Relations
-from ndpp.lifts import COMPLEMENT, SUBSTITUTE, posterior
+from ndpp.lifts import COMPLEMENT, SUBSTITUTE, Prior, log_gamma, posterior
 from ndpp.marginal import Marginal
 
 PAIRS = {  # together and relation of the stored pairs
@@ -100,10 +100,32 @@ def test_lift_is_the_posterior_mean_with_its_interval(kernel: Kernel, least: int
 
 @pytest.mark.parametrize(("shape", "error"), [(0.2, 0.1), (1, 0.02), (3, 0.005), (10, 0.001), (500, 0.001)])
 def test_interval_ends_match_the_gamma_distribution(shape: float, error: float) -> None:
-    _, low, high = posterior([0], np.array([1.0]), np.array([1.0]), shape)
+    _, low, high = posterior([0], np.array([1.0]), np.array([1.0]), Prior(0.0, 1.0, shape))
     truth = stats.gamma(shape, scale=1 / (1 + shape))
     assert high[0] == pytest.approx(truth.ppf(0.975), rel=error)
     assert low[0] == pytest.approx(truth.ppf(0.025), rel=error, abs=0.01)
+
+
+def test_posterior_under_a_prior_with_a_tail_is_that_of_the_mixture() -> None:
+    prior = Prior(-0.1, 1.2, 5.0, 0.05, 2.0, 0.6)
+    together, by_chance = np.array([0, 3, 25, 2, 80]), np.array([4.0, 2.5, 1.05, 0.01, 60.0])
+    kernel_lifts = np.array([0.6, 1.0, 1.4, 2.0, 1.1])
+    lift, low, high = posterior(together, by_chance, kernel_lifts, prior)
+    grid = np.exp(np.linspace(np.log(1e-4), np.log(2000), 400_001))
+    for pair in range(5):
+        density = np.zeros(len(grid))
+        for share, weight, mean in prior.parts(kernel_lifts[pair : pair + 1]):
+            density += share * stats.gamma(weight, scale=mean[0] / weight).pdf(grid)
+        density *= stats.poisson(grid * by_chance[pair]).pmf(together[pair]) * grid  # on a log scale
+        density /= density.sum()
+        assert lift[pair] == pytest.approx((grid * density).sum(), rel=1e-3)
+        inside = density[(grid > low[pair]) & (grid < high[pair])].sum()
+        assert 0.92 < inside < 0.98
+
+
+def test_log_gamma_is_that_of_scipy() -> None:
+    x = np.array([0.05, 0.3, 1.0, 2.0, 7.5, 120.0, 1e5])
+    assert_allclose(log_gamma(x), special.gammaln(x), rtol=1e-9, atol=1e-9)
 
 
 def test_stated_relations_are_listed_both_ways(kernel: Kernel) -> None:
@@ -139,7 +161,7 @@ def test_relation_to_a_cart_is_that_to_any_of_its_items(kernel: Kernel) -> None:
         ({"together": np.full(10, -1, np.int32)}, "negative"),
         ({"relations": np.full(10, 3, np.uint8)}, "unknown relation"),
         ({"least": 0}, "negative count|least"),
-        ({"weight": 0.0}, "weight above 0"),
+        ({"weight": 0.0}, "weights above 0"),
         ({"level": np.nan}, "finite"),
     ],
 )
