@@ -152,9 +152,11 @@ def _answer(catalogue: Catalogue, cart: KnownCart, bundle: Bundle, unit: float) 
 
 
 def _shortage(bundles: list[Bundle], request: AnyRequest) -> str | None:
+    if not bundles:
+        return "No item fits the cart and the filters."
     if len(bundles) < request.alternatives:
-        return f"The items that fit make {len(bundles)} bundles, {request.alternatives} were asked for."
+        return f"Too few items fit: {len(bundles)} instead of {request.alternatives} bundles."
     smallest = min(len(bundle.items) for bundle in bundles)
     if smallest < request.k:
-        return f"No more than {smallest} items fit into a bundle, {request.k} were asked for."
+        return f"Too few items fit: a bundle of {smallest} instead of {request.k} items."
     return None

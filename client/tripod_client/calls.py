@@ -67,11 +67,18 @@ def _list(name: str, texts: Sequence[str]) -> list[str]:
     return list(texts)
 
 
+def _cart(cart_id: str | None) -> dict[str, str]:
+    if cart_id is None:
+        return {}
+    if not isinstance(cart_id, str):
+        raise TypeError(f"cart_id must be a text, not {cart_id!r}: a list of item ids goes into items=")
+    return {"cart_id": cart_id}
+
+
 def _body(
     cart_id: str | None, items: Sequence[str], k: int, options: RecommendOptions | BundleOptions
 ) -> dict[str, Any]:
-    body = {"items": _list("items", items), "k": k, **_options(options)}
-    return body if cart_id is None else {"cart_id": cart_id, **body}
+    return {**_cart(cart_id), "items": _list("items", items), "k": k, **_options(options)}
 
 
 def _options(options: RecommendOptions | BundleOptions | ItemFilters) -> dict[str, Any]:
@@ -158,9 +165,8 @@ def _any_cart(cart: AnyCart) -> Mapping[str, Any]:
 
 def insights(cart_id: str | None = None, items: Sequence[str] = ()) -> Call[answers.InsightsAnswer]:
     """How large and how coherent a cart, a list of items, or an empty cart is."""
-    query = {} if cart_id is None else {"cart_id": cart_id}
     listed = {"items": json.dumps(_list("items", items))} if items else {}
-    return Call("GET", "/insights", {**query, **listed})
+    return Call("GET", "/insights", {**_cart(cart_id), **listed})
 
 
 def cart_insights(cart_id: str) -> Call[answers.InsightsAnswer]:

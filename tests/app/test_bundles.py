@@ -106,9 +106,15 @@ def test_filters_boosts_and_too_few_items(shop: httpx.Client) -> None:
     few = ask(shop, k=5, category="Photo", max_price=14, exclude="camera-0")
     assert set(ids(few["bundles"][0])) == {"compact-0", "camera-1"}
     assert few["fallback"]["reason"] == "too_few_candidates"
-    assert "2" in few["fallback"]["message"]
-    assert ask(shop, k=40, alternatives=2)["fallback"]["reason"] == "too_few_candidates"
-    assert ask(shop, k=2, category="Unheard")["bundles"] == []
+    assert few["fallback"]["message"] == "Too few items fit: a bundle of 2 instead of 5 items."
+    one = ask(shop, k=2, category="Photo", max_price=14, exclude="camera-0", alternatives=2)["fallback"]
+    assert (one["reason"], one["message"]) == (
+        "too_few_candidates",
+        "Too few items fit: 1 instead of 2 bundles.",
+    )
+    none = ask(shop, k=2, category="Unheard")
+    assert none["bundles"] == []
+    assert none["fallback"]["message"] == "No item fits the cart and the filters."
     request = {"k": 1, "boosts": {"items": {"film-9": 1000}}}
     assert ids(shop.post("/bundles", json=request).json()["bundles"][0]) == ["film-9"]
     assert shop.get("/bundles", params={"k": 51}).status_code == 422
@@ -126,9 +132,9 @@ def test_bundles_around_unknown_items_are_those_from_nothing(shop: httpx.Client)
 @pytest.mark.parametrize(
     ("path", "figures"),
     [
-        ("/bundles", "No more than 3 items"),
+        ("/bundles", "a bundle of 3 instead of 5 items"),
         ("/recommend", "Only 3 items"),
-        ("/bundles?alternatives=2", "1 bundles"),
+        ("/bundles?alternatives=2", "1 instead of 2 bundles"),
     ],
 )
 def test_unknown_items_do_not_hide_that_there_are_too_few(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import gzip
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 from client_usage import awaited_states, fill_a_cart, states
@@ -61,6 +62,7 @@ def test_one_text_is_not_a_list_of_texts(served: str) -> None:
         lambda tripod: tripod.recommend(exclude="catsup"),
         lambda tripod: tripod.recommend(category="Photo"),
         lambda tripod: tripod.find_bundles(items="catsup"),
+        lambda tripod: tripod.insights(items="catsup"),
         lambda tripod: tripod.find_bundles(exclude="catsup"),
         lambda tripod: tripod.recommend_batch([{"items": "catsup"}]),
         lambda tripod: tripod.recommend_batch([["catsup"]], exclude="catsup"),
@@ -69,6 +71,19 @@ def test_one_text_is_not_a_list_of_texts(served: str) -> None:
         for call in calls:
             with pytest.raises(TypeError, match="must be a list of texts"):
                 call(tripod)
+
+
+def test_a_list_of_items_is_not_the_id_of_a_cart() -> None:
+    calls: list[Callable[[Tripod, Any], object]] = [
+        lambda tripod, items: tripod.recommend(items),
+        lambda tripod, items: tripod.find_bundles(items),
+        lambda tripod, items: tripod.insights(items),
+        lambda tripod, items: tripod.insights(items, items=["relish"]),
+    ]
+    with Tripod("http://127.0.0.1:1") as tripod:  # nobody listens: a request would be a ConnectionFailed
+        for call in calls:
+            with pytest.raises(TypeError, match="cart_id must be a text"):
+                call(tripod, ["catsup", "mustard"])
 
 
 @pytest.mark.parametrize("content", [b"", b"[]", b"null", b"<p>welcome</p>", b'{"a": "\xff"}', DEEP])

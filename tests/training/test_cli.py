@@ -123,6 +123,17 @@ def test_a_half_life_that_leaves_few_baskets_is_warned_of(training: Run, tmp_pat
     assert training(*common, "--half-life-days", 100, "--tune", "none").stderr == ""
 
 
+def test_probabilities_from_few_baskets_are_warned_of(training: Run, tmp_path: Path) -> None:
+    (tmp_path / "baskets.txt").write_text("a\n" * 60)
+    command = ("fit", "--baskets", tmp_path / "baskets.txt", "--store", tmp_path / "store", "--steps", 1)
+    few = training(*command, "--validation", 3)
+    assert few.returncode == 0, few.stderr
+    assert "warning: probabilities rest on few baskets: they were fitted to 3 carts, and" in few.stderr
+    assert "0.0000" in few.stderr  # the only item is certain to come
+    assert "-0.0000" not in few.stderr
+    assert "warning" not in training(*command, "--validation", 3, "--tune", "none").stderr
+
+
 @pytest.mark.usefixtures("training")  # for its cache folder
 def test_ctrl_c_while_tuning_keeps_the_best_and_resume_goes_on(planted_file: Path, tmp_path: Path) -> None:
     store = ModelStore(tmp_path / "store")

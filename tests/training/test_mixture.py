@@ -10,7 +10,7 @@ from training import mixture as fitting
 from training.basket_index import index_baskets
 from training.baskets import Baskets
 from training.evaluation.calibration import calibration_of
-from training.evaluation.queries import random_prefixes
+from training.evaluation.queries import UNKNOWN, Queries, random_prefixes
 from training.generated import generate_baskets
 from training.mixture import START, fit_mixture, gather
 from training.neighbours import NeighbourOptions, learn_neighbours
@@ -88,6 +88,35 @@ def test_fitted_probabilities_come_true_on_unseen_baskets(parts: Split, model: N
     assert "The probabilities hold" in found.verdict
     assert len(found.bins) == 10
     assert sum(part.suggestions for part in found.bins) == 10 * found.queries
+
+
+def test_calibration_does_not_count_items_of_the_cart_as_suggestions() -> None:
+    model = NextItem(Kernel.tied(np.eye(4), np.zeros((4, 4))), START.mixture(0.5))
+    carts = [np.array(rows, dtype=np.int64) for rows in ([], [0], [0, 1, 2])]
+    found = calibration_of(model, Queries(carts, np.array([0, 1, 3]), np.array([0, 1, 3])))
+    assert found is not None
+    assert sum(part.suggestions for part in found.bins) == 4 + 3 + 1
+    assert min(part.claimed for part in found.bins) > 0
+    assert found.first_ten.claimed == pytest.approx(1)
+    assert found.first_ten.true == 1
+
+
+def test_calibration_of_carts_that_hold_the_whole_catalogue_is_none() -> None:
+    model = NextItem(Kernel.tied(np.eye(2), np.zeros((2, 2))), START.mixture(0.5))
+    whole = Queries([np.array([0, 1])], np.array([UNKNOWN]), np.array([2]))
+    assert calibration_of(model, whole) is None
+
+
+@pytest.mark.parametrize(("carts", "words"), [(1, "on 1 cart that"), (99, "on 99 carts that")])
+def test_fewer_than_100_carts_are_too_few_for_a_verdict(
+    parts: Split, model: NextItem, carts: int, words: str
+) -> None:
+    queries, _ = random_prefixes(parts.test, 1, np.random.default_rng(1))
+    found = calibration_of(model, queries.first(carts))
+    assert found is not None
+    assert found.verdict.startswith("There are too few carts to judge the probabilities: ")
+    assert words in found.verdict
+    assert f"claims {100 * found.first.claimed:.1f} %" in found.verdict
 
 
 def test_a_model_that_is_too_sure_is_told_so(parts: Split, model: NextItem) -> None:

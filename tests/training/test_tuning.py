@@ -215,6 +215,7 @@ def test_without_held_out_baskets_the_report_asks_a_prior_that_has_not_seen_its_
         store,
         Publication(found, parts, describe_items(planted, None), planted.fingerprint(), Recipe()),
     )
+    assert store.manifest(version).calibration is None
     models = store.manifest(version).metrics["models"]
     assert isinstance(models, dict)
     figures = models["tripod"]

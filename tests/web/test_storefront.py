@@ -32,6 +32,9 @@ def test_a_cart_is_filled_looked_into_and_bought(shop: Service, visit: Visit) ->
     expect(pick.locator(".relation")).to_have_text("goes with")
     expect(pick.locator(".facts")).to_contain_text("%")
     expect(page.locator("#insights")).to_contain_text("Most carts like this end with 1 to 3 kinds.")
+    expect(page.get_by_role("heading", name="Is it finished?")).to_be_visible()
+    ring = page.locator("#insights").get_by_role("img")
+    expect(ring).to_have_accessible_name(re.compile(r"^\d+(\.\d)?\s% likely finished$"))
     cart_id = page.evaluate("localStorage.getItem('tripod.cart')")
     assert f"cart_id={cart_id}" in page.locator("#suggestions .request code").text_content()
 

@@ -142,6 +142,8 @@ def _split_questions(
     """Split as the model's fit did unless told otherwise; say so when test baskets were learned from."""
     split_as = _split_by_key if "held_out_below" in stored.manifest.hyperparameters else _split_at_random
     parts, seen = split_as(data, stored, wanted)
+    if not len(parts.test):
+        raise OptionError("no basket is held out by this model's split: give --holdout N")
     if seen and data.fingerprint() == stored.manifest.data_fingerprint:
         notes.append(
             f"these are the baskets the model learned from, split in another way (its own: {seen}):"

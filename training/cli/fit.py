@@ -27,6 +27,7 @@ from training.cli.common import (
 )
 from training.cli.progress import log_event, progress_reporter, stop_on_interrupt
 from training.cli.trials import trials_table
+from training.evaluation.calibration import ENOUGH_QUERIES
 from training.fitting import resolve_options
 from training.item_table import ITEM_COLUMNS, describe_items, keep_listed, read_item_table
 from training.learning import learn
@@ -172,6 +173,12 @@ def fit_command(
         if should_stop():  # even too late to save any work: whoever stops it wants no new model live
             learned = replace(learned, interrupted=True)
 
+    if (tuning := learned.tuning) is not None and tuning.queries < ENOUGH_QUERIES:
+        _warn(
+            f"probabilities rest on few baskets: they were fitted to {tuning.queries} carts, and fewer than "
+            f"{ENOUGH_QUERIES} are too few to rely on",
+            json_logs=json_logs,
+        )
     publication = Publication(learned, parts, describe_items(known, table), fingerprint, recipe)
     with console.status("measuring, and publishing"):
         version = publish(model_store, publication, report=report and not learned.interrupted)

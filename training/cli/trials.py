@@ -25,12 +25,12 @@ def trials_table(tuning: Tuning, kernels: Sequence[KernelTrial]) -> Table:
         table.add_row(*_row(trial))
     table.add_section()
     on_all = f"{tuning.queries:,} queries"
-    table.add_row("", f"the best, fitted on all {on_all}", f"{tuning.negative_log_likelihood:.4f}")
-    table.add_row("", f"the same without the determinant, {on_all}", f"{tuning.without_determinant:.4f}")
+    table.add_row("", f"the best, fitted on all {on_all}", f"{tuning.negative_log_likelihood:z.4f}")
+    table.add_row("", f"the same without the determinant, {on_all}", f"{tuning.without_determinant:z.4f}")
     table.add_section()
     for kernel in kernels:
         change = ", ".join(f"{name} {value}" for name, value in kernel.change.items()) or "as asked for"
-        table.add_row("", f"kernel with {change}", f"{kernel.negative_log_likelihood:.4f}")
+        table.add_row("", f"kernel with {change}", f"{kernel.negative_log_likelihood:z.4f}")
     return table
 
 
@@ -40,4 +40,4 @@ def _row(trial: Trial) -> list[str]:
         f"ridge {prior.ridge:g}, dropout {prior.dropout:g}, similarity {prior.similarity:g}, "
         f"support {prior.support:g}, floor {prior.floor:g}"
     )
-    return [f"{trial.choice.decoupling:g}", described, f"{trial.negative_log_likelihood:.4f}"]
+    return [f"{trial.choice.decoupling:g}", described, f"{trial.negative_log_likelihood:z.4f}"]

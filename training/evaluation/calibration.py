@@ -17,6 +17,7 @@ from training.evaluation.queries import UNKNOWN, Queries
 
 SHOWN = 10  # suggestions that are judged
 BINS = 10  # of equal mass
+ENOUGH_QUERIES = 100  # with fewer, chance decides the share that comes true
 TOLERANCE = 0.03  # the first suggestion may claim this much more or less than comes true
 _Z = 1.96  # 95 %
 _LEAST = 1e-9
@@ -62,11 +63,17 @@ class NextItemCalibration:
     def verdict(self) -> str:
         """One sentence for the report."""
         first, ten = self.first, self.first_ten
-        judged = "hold" if abs(first.gap) <= TOLERANCE else "are too high" if first.gap > 0 else "are too low"
+        if self.queries < ENOUGH_QUERIES:
+            judged = "There are too few carts to judge the probabilities"
+        elif abs(first.gap) <= TOLERANCE:
+            judged = "The probabilities hold"
+        else:
+            judged = f"The probabilities are too {'high' if first.gap > 0 else 'low'}"
+        carts = "1 cart" if self.queries == 1 else f"{self.queries:,} carts"
         return (
-            f"The probabilities {judged}: on {self.queries:,} carts that the model has not seen, the first "
-            f"suggestion claims {100 * first.claimed:.1f} % on average and is right in "
-            f"{100 * first.true:.1f} % of cases; the first ten together claim "
+            f"{judged}: on {carts} that the model has not seen, the first suggestion claims "
+            f"{100 * first.claimed:.1f} % on average and is right in {100 * first.true:.1f} % of cases; "
+            f"the first ten together claim "
             f"{100 * ten.claimed:.1f} % and hold the next item in {100 * ten.true:.1f} %."
         )
 
@@ -79,18 +86,20 @@ class NextItemCalibration:
 
 
 def calibration_of(model: NextItem, queries: Queries) -> NextItemCalibration | None:
-    """Ask for the next item of every query; None if there is no query."""
-    if not len(queries):
-        return None
+    """Ask for the next item of every query; None if there is no suggestion to judge."""
     n, shown = len(queries), min(SHOWN, model.kernel.size)
     claimed, right = np.zeros((n, shown)), np.zeros((n, shown), dtype=np.bool_)
+    offered = np.zeros((n, shown), dtype=np.bool_)  # in a small catalogue not all are: the cart holds some
     target_probability = np.zeros(n)
     for number, prediction in enumerate(model.given_each(queries.carts)):
         probabilities, target = prediction.probabilities, queries.targets[number]
         best = np.argsort(-probabilities, kind="stable")[:shown]
         claimed[number], right[number] = probabilities[best], best == target
+        offered[number] = ~np.isin(best, queries.carts[number])
         target_probability[number] = 0.0 if target == UNKNOWN else probabilities[target]
-    bins = _bins(claimed.ravel(), right.ravel())
+    if not offered.any():
+        return None
+    bins = _bins(claimed[offered], right[offered])
     return NextItemCalibration(
         queries=n,
         first=Claim(float(claimed[:, 0].mean()), float(right[:, 0].mean())),

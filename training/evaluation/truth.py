@@ -28,8 +28,10 @@ class Truth:
     basket_size: SizeAccuracy | None = None
     lifts: LiftCheck | None = None
 
-    def as_dict(self) -> dict[str, JsonValue]:
-        """For the manifest and `report.json`."""
+    def as_dict(self) -> dict[str, JsonValue] | None:
+        """For the manifest and `report.json`; None if nothing was checked."""
+        if self == Truth():
+            return None
         return {
             "next_item": None if self.next_item is None else self.next_item.as_dict(),
             "basket_size": None if self.basket_size is None else _plain(asdict(self.basket_size)),

@@ -180,6 +180,16 @@ def test_what_cannot_be_known_to_be_held_out_is_called_out(
     assert said in result.stderr
 
 
+def test_a_split_that_holds_no_basket_out_is_an_error_that_names_the_option(
+    tmp_path: Path, baskets: Baskets
+) -> None:
+    shop = made(tmp_path, baskets, {"split": "by_key", "held_out_below": 1e-9})
+    result = run(shop, "--baskets", shop.baskets, "--no-baselines")
+    assert result.exit_code == 2
+    assert "no basket is held out by this model's split: give --holdout N" in result.stderr
+    assert run(shop, "--baskets", shop.baskets, "--no-baselines", "--holdout", 20).exit_code == 0
+
+
 def test_other_baskets_are_not_called_out(shop: Shop, tmp_path: Path) -> None:
     lines = shop.baskets.read_text().splitlines(keepends=True)
     fresh = tmp_path / "fresh.txt"

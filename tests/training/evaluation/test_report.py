@@ -113,6 +113,11 @@ def test_every_chart_has_ticks_and_a_title_on_each_axis(report: Report) -> None:
         assert "nan" not in chart
 
 
+def test_calibration_is_null_in_the_json_if_nothing_was_checked(assessment: Assessment) -> None:
+    unchecked = ReportData(title="A model", facts={}, evaluation=assessment.evaluation)
+    assert json.loads(write_report(unchecked).json)["calibration"] is None
+
+
 def test_the_json_holds_the_same_figures(report: Report, assessment: Assessment) -> None:
     document = json.loads(report.json)
     assert document["models"] == json.loads(json.dumps(assessment.evaluation.as_json()))["models"]
@@ -165,7 +170,7 @@ def test_shares_of_zero_stay_in_the_reliability_diagram(assessment: Assessment) 
         CalibrationBin(0.1, 0.0, (0.0, 0.02), 90),
         CalibrationBin(0.5, 0.4, (0.3, 0.5), 70),
     )
-    found = NextItemCalibration(66, Claim(0.3, 0.1), Claim(0.6, 0.5), 0.05, 4.2, bins)
+    found = NextItemCalibration(660, Claim(0.3, 0.1), Claim(0.6, 0.5), 0.05, 4.2, bins)
     html = write_report(
         ReportData("Zero", {}, assessment.evaluation, truth=Truth(next_item=found))
     ).html.decode()

@@ -1,4 +1,4 @@
-/** How complete the cart is, and how its items get along. */
+/** Whether the cart is finished, and how its items get along. */
 
 import { ask } from "../api.js";
 import { byId, h } from "../dom.js";
@@ -43,11 +43,11 @@ export class InsightsPanel {
   forecast({ probability_complete: complete, expected_further_items: further, basket_size: { low, high } }) {
     const end = low === high ? plural(low, "kind") : `${low} to ${high} kinds`;
     return h("div", { class: "gauge" },
-      ring(complete, percent(complete), "complete"),
+      ring(complete, percent(complete), "likely finished"),
       h("div", { class: "stack small" },
         h("p", {}, "Most carts like this end with ", h("b", { class: "number" }, end), "."),
         h("p", {}, h("b", { class: "number" }, figure(Number(further.toFixed(1)))), " more are to be expected on average."),
-        h("p", {}, h("b", { class: "number" }, percent(complete)), " are finished as they are.")));
+        h("p", {}, h("b", { class: "number" }, percent(complete)), " of such carts get nothing more.")));
   }
 
   /** @param {any} answer */
