@@ -124,7 +124,7 @@ class Settings(BaseSettings):
         description="What a scheduled job is asked to do: the body of POST /training-jobs, as JSON.",
     )
     log_level: Literal["debug", "info", "warning", "error"] = Field(
-        default="info", description="The least severe event to log: debug, info, warning or error."
+        default="info", description="Minimum log level: debug, info, warning or error."
     )
 
     @field_validator("redis_url")

@@ -27,6 +27,7 @@ def test_health_and_traffic_are_drawn_with_axes(shop: Service, visit: Visit) -> 
     for name in ("#rate", "#latency"):
         expect(page.locator(name)).to_contain_text("seconds from now")
     expect(page.locator("#model")).to_contain_text("scalable, rank 45")
+    expect(page.locator("#model")).to_contain_text("Knobs of bundles")
     expect(page.locator("#truth")).to_have_text(
         "The first suggestion claims 5.6 % and comes true in 5.4 %; the first ten claim 21 % and hold the "
         "next item in 21 % of 1,234 unseen carts."
@@ -37,7 +38,10 @@ def test_health_and_traffic_are_drawn_with_axes(shop: Service, visit: Visit) -> 
 def test_an_item_is_explored_by_mouse_and_by_keyboard(shop: Service, visit: Visit) -> None:
     page = visit(shop, "/dashboard")
     expect(page.locator(".graph .centre")).to_have_text("Camera 0")
-    expect(page.get_by_role("button", name=re.compile("Tripod 0 ×.*, complement"))).to_be_visible()
+    tripod = page.get_by_role("button", name=re.compile("Tripod 0 ×.*, complement"))
+    related = shop.client.get("/items/camera-0/related").json()["items"]
+    lift, low, high = (float(f"{related[0][name]:.3g}") for name in ("lift", "lift_low", "lift_high"))
+    expect(tripod.locator(".lift")).to_have_text(f"×{lift:g} ({low:g}–{high:g})")
     compact = page.get_by_role("button", name=re.compile("Compact 0 ×.*, substitute"))
     dashes = [
         page.locator(f".edge.{kind}").first.evaluate("edge => getComputedStyle(edge).strokeDasharray")

@@ -38,6 +38,6 @@ export function ring(share, words, below) {
   return s("svg", { viewBox: "0 0 110 110", role: "img", "aria-label": `${words} ${below}` },
     s("circle", { class: "track", cx: 55, cy: 55, r: 45 }),
     s("circle", { class: "fill", cx: 55, cy: 55, r: 45, "stroke-dasharray": `${share * around} ${around}`, transform: "rotate(-90 55 55)" }),
-    s("text", { x: 55, y: 58 }, words),
-    s("text", { x: 55, y: 74, class: "soft" }, below));
+    s("text", { x: 55, y: 55 }, words),
+    s("text", { x: 55, y: 69, class: "soft" }, below));
 }

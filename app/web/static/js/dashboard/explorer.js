@@ -75,7 +75,7 @@ export class Explorer {
   /** @param {any} item @param {any[]} withIt @param {any[]} instead */
   show(item, withIt, instead) {
     const words = `${nameOf(item)}: ${plural(withIt.length, "complement")}, ${plural(instead.length, "substitute")}.`;
-    this.title.textContent = `${words} A number is the lift: how much more often two are together than by chance.`;
+    this.title.textContent = `${words} A number is the lift: how much more often two are together than by chance, with its 95 % interval. The surest come first.`;
     announce(words);
     if (!withIt.length && !instead.length) {
       this.panel.show(note("The baskets tie this item to no other."));

@@ -1,11 +1,11 @@
 /** An item between what replaces it and what goes with it, as a small graph. */
 
 import { s } from "../dom.js";
-import { figure, nameOf } from "../format.js";
+import { figure, nameOf, plural } from "../format.js";
 
 const WIDTH = 900;
 const ROW = 46;
-const BOX = { width: 290, height: 34 };
+const BOX = { width: 290, height: 40 };
 const LETTERS = 28;
 
 /** @typedef {{ item_id: string, name: string | null, lift: number, lift_low: number, lift_high: number, together: number | null, by_chance: number }} Related */
@@ -57,8 +57,8 @@ function edge(other, relation, middle, y) {
 
 /** @param {Related} other */
 function evidence(other) {
-  const counted = other.together === null ? "" : `together in ${other.together} baskets, `;
-  return `${counted}by chance in ${figure(other.by_chance)}; lift between ${figure(other.lift_low)} and ${figure(other.lift_high)}`;
+  const counted = other.together === null ? "" : `together in ${plural(other.together, "basket")}, `;
+  return `${counted}by chance in ${figure(other.by_chance)}`;
 }
 
 /** @param {Related} other @param {Relation} relation @param {number} y @param {(itemId: string) => void} pick */
@@ -66,7 +66,7 @@ function node(other, relation, y, pick) {
   const x = relation === "substitute" ? 0 : WIDTH - BOX.width;
   const choose = () => pick(other.item_id);
   const text = short(nameOf(other));
-  const lift = `×${figure(other.lift)}`;
+  const lift = `×${figure(other.lift)} (${figure(other.lift_low)}–${figure(other.lift_high)})`;
   return s("g", {
     class: "node", tabindex: 0, role: "button",
     "aria-label": `${text} ${lift}, ${relation}: explore it`,
@@ -79,6 +79,6 @@ function node(other, relation, y, pick) {
   },
   s("rect", { x: x + 1, y: y - BOX.height / 2, width: BOX.width - 2, height: BOX.height, rx: relation === "substitute" ? 4 : 17 }),
   s("title", {}, `${nameOf(other)}: ${evidence(other)}`),
-  s("text", { x: x + 14, y: y + 5 }, text),
-  s("text", { class: "lift", x: x + BOX.width - 14, y: y + 4, "text-anchor": "end" }, lift));
+  s("text", { x: x + 14, y: y - 2 }, text),
+  s("text", { class: "lift", x: x + 14, y: y + 13 }, lift));
 }

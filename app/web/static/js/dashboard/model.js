@@ -52,7 +52,7 @@ export class ModelPanel {
       ["Trained", date(model.created_at)],
       ["Kernel", `${model.kind}, rank ${model.rank}`],
       ["Items", count(model.items)],
-      ["Knobs", `β ${figure(knobs.relevance)}, γ ${figure(knobs.popularity)}, ω ${figure(knobs.decoupling)}`],
+      ["Knobs of bundles", `β ${figure(knobs.relevance)}, γ ${figure(knobs.popularity)}, ω ${figure(knobs.decoupling)}`],
       ...Object.entries(METRICS).filter(([name]) => name in model.metrics).map(([name, word]) => [word, `${figure(model.metrics[name])} log-likelihood a basket`]),
     ];
     this.panel.show(h("div", { class: "model" },
