@@ -52,7 +52,7 @@ MIXTURE = Mixture(
     decoupling=0.9,
     together=Together((0.6, 0.0), (0.8, 0.0), (0.2, -0.1)),
     baskets=SimilarBaskets((0.7, 0.0), (-0.5, 0.2)),
-    habit=Habit((0.4, 0.0), (0.3, -0.1), (-0.3, -0.4)),
+    habit=Habit((0.5, 0.0), (0.4, 0.0), (0.3, -0.1), (-0.3, -0.4)),
     least_gain=1e-4,
 )
 CART = 5  # items of a new cart

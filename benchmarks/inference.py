@@ -28,7 +28,7 @@ CART = 5
 MIXTURE = Mixture(  # two experts: the time of the others depends on the data
     decoupling=0.9,
     together=Together((0.6, 0.0), (0.0, 0.0), (0.2, -0.1)),
-    habit=Habit((0.4, 0.0), (0.0, 0.0), (-0.3, -0.4)),
+    habit=Habit((0.5, 0.0), (0.4, 0.0), (0.0, 0.0), (-0.3, -0.4)),
     least_gain=1e-4,
 )
 console = Console(width=150)

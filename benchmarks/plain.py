@@ -22,7 +22,7 @@ def next_item(F: Matrix, X: Matrix, weights: Vector, mixture: Mixture, cart: lis
     n, together, habit = len(cart), mixture.together, mixture.habit
     experts = (
         (shares[0], gains ** at(together.gain, n) * weights ** at(together.popularity, n)),
-        (shares[2], weights ** at(habit.popularity, n)),
+        (shares[2], gains ** at(habit.gain, n) * weights ** at(habit.popularity, n)),
     )
     for share, scores in experts:
         scores[cart] = 0.0

@@ -6,7 +6,7 @@
 |------------|---------------------------------------|-----------------------------------|
 | `together` | Δ_i^a · r_i(Y)^b · L_ii^c             | goes with what is in the cart     |
 | `baskets`  | (votes of the most similar baskets)^p | people with such carts bought it  |
-| `habit`    | L_ii^g · f_i^u                        | bought anyway, whatever the cart  |
+| `habit`    | Δ_i^h · L_ii^g · f_i^u                | bought anyway                     |
 
 f_i is how often item i follows an empty cart in training baskets in random order, cut off at random.
 
@@ -46,8 +46,9 @@ class SimilarBaskets:
 
 @dataclass(frozen=True)
 class Habit:
-    """Exponents of L_ii and of f, and the expert's log-weight beside `together`."""
+    """Exponents of the gain, of L_ii and of f, and the expert's log-weight beside `together`."""
 
+    gain: Line
     popularity: Line
     first: Line
     weight: Line

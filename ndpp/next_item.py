@@ -161,7 +161,8 @@ class Prediction:
             return scores
         if expert == HABIT:
             assert mixture.habit is not None
-            scores = at(mixture.habit.popularity, size) * self.model.log_weights[rows]
+            scores = at(mixture.habit.gain, size) * log_gains
+            scores += at(mixture.habit.popularity, size) * self.model.log_weights[rows]
             if self.model.baskets is not None:
                 scores += at(mixture.habit.first, size) * self.model.baskets.log_first[rows]
             return scores

@@ -132,11 +132,12 @@ _START: dict[str, Line] = {
     "together.popularity": (0.0, 0.0),
     "baskets.power": (0.8, 0.0),
     "baskets.weight": (-1.0, 0.0),
-    "habit.popularity": (0.4, 0.0),
-    "habit.first": (0.4, 0.0),
+    "habit.gain": (0.5, 0.0),
+    "habit.popularity": (0.2, 0.0),
+    "habit.first": (0.2, 0.0),
     "habit.weight": (-1.0, 0.0),
 }
-_GAIN = "together.gain"
+_GAINS = ("together.gain", "habit.gain")
 
 
 @dataclass(frozen=True)
@@ -167,12 +168,12 @@ START = Fitted(_START, np.inf)
 def fit_mixture(
     features: Features, start: Fitted = START, *, quick: bool = False, determinant: bool = True
 ) -> Fitted:
-    """Maximum likelihood by L-BFGS; without the `determinant` the exponent of the gain is 0.
+    """Maximum likelihood by L-BFGS; without the `determinant` the exponents of the gains are 0.
 
     `quick` takes few iterations, from a start that is near.
     """
     began = np.array(list(start.lines.values()))
-    fixed = torch.tensor([name == _GAIN and not determinant for name in _START])[:, None]
+    fixed = torch.tensor([name in _GAINS and not determinant for name in _START])[:, None]
     begin = torch.tensor(began).masked_fill(fixed, 0.0)
     theta = begin.clone().requires_grad_()
     likelihood = _Likelihood(features)
@@ -203,7 +204,7 @@ def fit_mixture(
 
 
 class _Likelihood:
-    """−log P(target) averaged over the queries, as a function of the coefficients (8, 2)."""
+    """−log P(target) averaged over the queries, as a function of the coefficients (9, 2)."""
 
     def __init__(self, features: Features) -> None:
         self.line = torch.tensor(np.column_stack([np.ones(len(features)), features.log_size]))  # (n, 2)
@@ -224,11 +225,11 @@ class _Likelihood:
         )
 
     def __call__(self, theta: torch.Tensor) -> torch.Tensor:
-        a, b, c, p, w_baskets, g, u, w_habit = (self.line @ theta.T).T[:, :, None]
+        a, b, c, p, w_baskets, h, g, u, w_habit = (self.line @ theta.T).T[:, :, None]
         experts = (
             a * self.gain + b * self.relevance + c * self.popularity,
             p * self.votes,
-            g * self.popularity + u * self.first,
+            h * self.gain + g * self.popularity + u * self.first,
         )
         logs = torch.stack(
             [scores[:, -1] - torch.logsumexp(scores + self.log_count, dim=1) for scores in experts]

@@ -15,15 +15,16 @@ from ndpp.next_item import BASKETS, HABIT, TOGETHER
 def reasons_of(catalogue: Catalogue, prediction: Prediction, best: Ranked) -> list[list[Reason]]:
     """For each item the sources of its probability, the largest share first; the shares add up to 1.
 
-    Of the share of `together`, what the item would have for an empty cart is habit's: the cart explains only
-    what it adds. The rest is divided among the cart's items by how far leaving each of them out lowers the
-    expert's log-score; where no item lowers it, the cart is not the reason.
+    Of the shares of `together` and `habit`, which both know the cart, what the item would have for an empty
+    cart is habit: the cart explains only what it adds. The rest is divided among the cart's items by how far
+    leaving each of them out lowers the log-score of `together`; where no item lowers it, the cart is not the
+    reason.
     """
     totals = best.shares.sum(axis=0)
     shares = np.divide(best.shares, totals, out=np.zeros_like(best.shares), where=totals > 0)  # (3, n)
     usual = np.exp(prediction.model.log_usual[best.rows])
-    expected = prediction.weights[TOGETHER] * usual  # of this expert, if the cart said nothing
-    added = np.maximum(best.shares[TOGETHER] - expected, 0.0)
+    aware, weight = best.shares[TOGETHER] + best.shares[HABIT], 1 - prediction.weights[BASKETS]
+    added = np.maximum(aware - weight * usual, 0.0)  # beyond what is usual, if the cart said nothing
     by_item = _divided(
         prediction, best, np.divide(added, totals, out=np.zeros_like(totals), where=totals > 0)
     )

@@ -101,7 +101,7 @@ MIXTURE = Mixture(
     decoupling=0.4,
     together=Together(gain=(0.9, 0.05), relevance=(0.6, 0.1), popularity=(0.1, -0.05)),
     baskets=SimilarBaskets(power=(0.8, 0.0), weight=(-1.0, 0.2)),
-    habit=Habit(popularity=(0.8, 0.0), first=(0.2, 0.0), weight=(-0.5, -0.2)),
+    habit=Habit(gain=(0.3, 0.0), popularity=(0.5, 0.0), first=(0.2, 0.0), weight=(-0.5, -0.2)),
     least_gain=1e-4,
 )
 

@@ -11,7 +11,7 @@ from app.recommend.ranking import Order, best_items
 from ndpp import Kernel, Mixture, NextItem, PairTable
 from ndpp.mixture import Habit, Together
 
-HABIT = Habit(popularity=(0.4, 0), first=(0.0, 0), weight=(-0.3, 0))
+HABIT = Habit(gain=(0.5, 0), popularity=(0.4, 0), first=(0.0, 0), weight=(-0.3, 0))
 FITTED = Mixture(0.7, Together((0.6, -0.1), (0.0, 0.0), (0.2, 0.1)), None, HABIT, least_gain=1e-4)
 
 

@@ -16,7 +16,7 @@ MIXTURE = Mixture(
     decoupling=0.7,
     together=Together((0.6, -0.1), (0.8, 0.2), (0.2, -0.1)),
     baskets=SimilarBaskets((0.7, 0.1), (-0.5, 0.3)),
-    habit=Habit((0.4, -0.2), (0.3, 0.2), (-0.3, -0.4)),
+    habit=Habit((0.5, 0.1), (0.4, -0.2), (0.3, 0.2), (-0.3, -0.4)),
     least_gain=1e-4,
 )
 
@@ -81,7 +81,8 @@ def slow_probabilities(model: NextItem, cart: list[int]) -> tuple[np.ndarray, np
             * (r / relevance.floor) ** at(together.relevance, n)
             * np.diag(L) ** at(together.popularity, n),
             vote ** at(mixture.baskets.power, n),
-            np.diag(L) ** at(habit.popularity, n)
+            gains ** at(habit.gain, n)
+            * np.diag(L) ** at(habit.popularity, n)
             * np.exp(index.log_first.astype(float)) ** at(habit.first, n),
         ]
     )

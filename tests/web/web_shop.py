@@ -33,7 +33,7 @@ MIXTURE = Mixture(
     decoupling=0.5,
     together=Together(gain=(1.0, 0.0), relevance=(0.45, 0.0), popularity=(0.0, 0.0)),
     baskets=SimilarBaskets(power=(1.0, 0.0), weight=(-3.5, 0.0)),
-    habit=Habit(popularity=(1.0, 0.0), first=(0.0, 0.0), weight=(-1.0, 0.0)),
+    habit=Habit(gain=(0.0, 0.0), popularity=(1.0, 0.0), first=(0.0, 0.0), weight=(-1.0, 0.0)),
     least_gain=1e-4,
 )
 
