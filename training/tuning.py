@@ -2,7 +2,8 @@
 
 A trial is a prior and an ω, with the mixture of experts fitted to them; its merit is the mean negative
 log-likelihood of the next item (see `mixture`). The search changes one choice at a time, by a step up or
-down, and ends where no step helps: no choice lies at the edge of what was tried, but for natural ends.
+down, and ends where no step helps: no choice lies at the edge of what was tried, but for natural ends. Then
+it is judged again with candidate items of its own, and the search goes on from there.
 """
 
 from __future__ import annotations
@@ -32,6 +33,7 @@ Tune = Literal["none", Effort]
 _MOST_QUERIES: dict[Effort, int] = {"quick": 1_200, "thorough": 4_000}  # of the search
 _MOST_FINAL_QUERIES = 4_000  # of the fit of the chosen one
 _PREFIXES = 2  # of each validation basket
+_ROUNDS = 3  # searches at most, each with candidate items that suit the best choice of the one before
 _SMALL_CATALOGUE = 6_000  # up to here another regression costs seconds
 _ENDS = (1e-4, 1e2)  # a share beyond these changes nothing any more: natural ends of the search
 _DECOUPLING = (0.0, 0.25, 0.5, 0.75, 0.9, 1.0)  # ω, from exact conditioning to independent cart items
@@ -108,12 +110,22 @@ def tune(
     weights = np.ones(len(queries)) if recency is None else recency[owners]
     workbench = Workbench(kernel, train, half_life_days, seed)
     most = _MOST_QUERIES[effort]
-    search = _Search(workbench, queries.first(most), weights[:most])
-    stopped = _climb(search, _steps(effort, kernel.size), progress, should_stop)
+    asked, steps = (queries.first(most), weights[:most]), _steps(effort, kernel.size)
+    search, stopped = _Search(workbench, *asked, Choice()), False
+    for _ in range(_ROUNDS):
+        stopped = _climb(search, steps, progress, should_stop)
+        if stopped or search.best == search.begin:
+            break
+        again = _Search(workbench, *asked, search.best, search.count)
+        if again.loss_at_begin >= search.loss_at_begin:  # the candidates had suited another choice
+            search.best = search.begin
+            break
+        search = again
     most = _MOST_FINAL_QUERIES
     final = workbench.features(search.best, queries.first(most), weights[:most])
     fitted = fit_mixture(final, search.tried[search.best])
-    trials = [Trial(choice, fit.loss) for choice, fit in search.tried.items()]
+    least = search.tried[search.best].loss
+    trials = [Trial(choice, fit.loss) for choice, fit in search.tried.items() if fit.loss >= least]
     return Tuning(
         trials=sorted(trials, key=lambda trial: trial.negative_log_likelihood),
         queries=len(final),
@@ -141,10 +153,10 @@ def _climb(
             while (candidate := step(search.best, up)) is not None and candidate not in search.tried:
                 if should_stop():
                     return True
-                progress(len(search.tried), len(search.tried) + len(steps))
+                progress(search.count, search.count + len(steps))
                 if not search.improves(candidate):
                     break
-    progress(len(search.tried), len(search.tried))
+    progress(search.count, search.count)
     return False
 
 
@@ -165,12 +177,19 @@ def _steps(effort: Effort, items: int) -> list[Step]:
 
         return step
 
-    steps = [decoupling, scaled("similarity", 3), scaled("floor", 3), scaled("support", 3)]
+    def similarity(choice: Choice, up: bool) -> Choice | None:
+        found = scaled("similarity", 3)(choice, up)
+        if found is None:
+            return None
+        support = min(max(1.3 * found.neighbours.similarity, 0.1), 1.0)  # the second opinion goes with it
+        return found._replace(neighbours=replace(found.neighbours, support=float(f"{support:.3g}")))
+
+    steps: list[Step] = []
     if items <= _SMALL_CATALOGUE:
         steps.append(scaled("ridge", 2.5))
         if effort == "thorough":
             steps.append(scaled("dropout", 2))
-    return steps
+    return [*steps, decoupling, similarity, scaled("floor", 3)]
 
 
 class Workbench:
@@ -194,16 +213,32 @@ class Workbench:
 
 
 class _Search:
-    """Trials on the same queries and candidate items; only what a choice changes is computed again."""
+    """Trials on the same queries and candidate items; only what a choice changes is computed again.
 
-    def __init__(self, workbench: Workbench, queries: Queries, weights: Array) -> None:
-        self._workbench, self._carts = workbench, queries.carts
-        self.best = Choice()
+    The candidates are those that matter to the choice it begins at, whose loss is exact. The further a trial
+    is from there, the more of what matters to it is only sampled.
+    """
+
+    def __init__(
+        self, workbench: Workbench, queries: Queries, weights: Array, begin: Choice, earlier: int = 0
+    ) -> None:
+        self._workbench, self._carts, self._earlier = workbench, queries.carts, earlier
+        self.begin = self.best = begin
         self._features = workbench.features(self.best, queries, weights)
         self._rows = np.column_stack([self._features.rows, queries.targets])
         self._gains = lru_cache(maxsize=None)(self._gains_at)
         self._votes = lru_cache(maxsize=4)(self._regression_votes_at)
         self.tried = {self.best: fit_mixture(self._features)}
+
+    @property
+    def loss_at_begin(self) -> float:
+        """The loss of the choice that the candidates were taken for."""
+        return self.tried[self.begin].loss
+
+    @property
+    def count(self) -> int:
+        """Trials so far, with those of earlier rounds."""
+        return self._earlier + len(self.tried)
 
     def improves(self, candidate: Choice) -> bool:
         """Try a choice, and keep it if it is better than the best so far."""

@@ -50,7 +50,7 @@ def test_the_best_trial_comes_first_and_is_chosen(parts: Split, learned: Learned
 def test_no_choice_lies_at_the_edge_of_what_was_tried(learned: Learned) -> None:
     tuning = learned.tuning
     assert tuning is not None
-    for name in ("ridge", "similarity", "support", "floor"):
+    for name in ("ridge", "similarity", "floor"):
         tried = {getattr(trial.choice.neighbours, name) for trial in tuning.trials}
         chosen = getattr(tuning.choice.neighbours, name)
         assert chosen < max(tried) or chosen * 3 > 100, name
