@@ -22,6 +22,7 @@ LEAST_BY_CHANCE = (
     10.0  # two items that never meet are not substitutes unless chance would bring them together
 )
 LEAST_ALIKE = 0.25
+_SUBSTITUTE_WEIGHT = 4.0  # most pairs are unrelated, but of two that are alike the counts decide sooner
 _STRONGEST = 2.0  # log-lifts above this count as this, so that one partner cannot make two items alike
 _ENOUGH_COUNTED = 100  # joint baskets
 _START = Prior(level=-0.1, slope=1.0, weight=4.0, tail_share=0.03, tail_level=np.log(8.0), tail_weight=0.7)
@@ -127,7 +128,8 @@ def learn_lifts(baskets: Baskets, kernel: Kernel, seed: int = 0, validation: Bas
     counted = _met(counts, marginal, least)
     lift, low, _ = counted.posterior(prior)
     relations = np.where(low > 1, COMPLEMENT, 0).astype(np.uint8)
-    replaced = _substitutes(counts, marginal, prior, _alike_rows(counted, lift, kernel.size))
+    cautious = prior._replace(weight=min(prior.weight, _SUBSTITUTE_WEIGHT))
+    replaced = _substitutes(counts, marginal, cautious, _alike_rows(counted, lift, kernel.size))
     stored = _each_once(counted, relations, replaced, kernel.size)
     rows, partners, together, relations = _both_ways(*stored)
     return Lifts(
