@@ -23,7 +23,7 @@ from ndpp.next_item import NextItem
 from training.basket_index import index_baskets
 from training.baskets import Baskets
 from training.evaluation.queries import Queries, random_prefixes
-from training.mixture import START, Array, Features, fit_mixture, gather
+from training.mixture import START, Array, Features, Fitted, fit_mixture, gather
 from training.neighbours import CoPurchases, NeighbourOptions, strongest_neighbours
 from training.recency import recency_weights
 
@@ -116,7 +116,7 @@ def tune(
         stopped = _climb(search, steps, progress, should_stop)
         if stopped or search.best == search.begin:
             break
-        again = _Search(workbench, *asked, search.best, search.count)
+        again = _Search(workbench, *asked, search.best, search)
         if again.loss_at_begin >= search.loss_at_begin:  # the candidates had suited another choice
             search.best = search.begin
             break
@@ -220,15 +220,22 @@ class _Search:
     """
 
     def __init__(
-        self, workbench: Workbench, queries: Queries, weights: Array, begin: Choice, earlier: int = 0
+        self,
+        workbench: Workbench,
+        queries: Queries,
+        weights: Array,
+        begin: Choice,
+        before: _Search | None = None,
     ) -> None:
-        self._workbench, self._carts, self._earlier = workbench, queries.carts, earlier
+        self._workbench, self._carts = workbench, queries.carts
+        self._earlier = 0 if before is None else before.count
         self.begin = self.best = begin
         self._features = workbench.features(self.best, queries, weights)
         self._rows = np.column_stack([self._features.rows, queries.targets])
         self._gains = lru_cache(maxsize=None)(self._gains_at)
         self._votes = lru_cache(maxsize=4)(self._regression_votes_at)
-        self.tried = {self.best: fit_mixture(self._features)}
+        start = START if before is None else before.tried[begin]
+        self.tried: dict[Choice, Fitted] = {begin: fit_mixture(self._features, start)}
 
     @property
     def loss_at_begin(self) -> float:
