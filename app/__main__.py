@@ -1,4 +1,4 @@
-"""`python -m app`: serve, and print the settings."""
+"""`python -m app`: the commands serve, worker, jobs and settings."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from redis.exceptions import RedisError
 from uvicorn.supervisors import Multiprocess
 
 from app.jobs.commands import jobs
-from app.logs import configure_logs, get_logger
+from app.redis.embedded import EmbeddedValkey, ValkeyError, find_running
+from app.runtime.logs import configure_logs, get_logger
 from app.settings import Settings, SettingsError, load_settings, settings_table, variable_name
-from app.valkey import EmbeddedValkey, ValkeyError, find_running
 
 _PORT_SECONDS = 3.0
 
-# Local variables, which Typer would print with an error, hold passwords.
+# Typer would print local variables with an error, and these hold passwords.
 cli = typer.Typer(
     add_completion=False,
     no_args_is_help=True,
@@ -49,16 +49,16 @@ def settings() -> None:
 
 @cli.command()
 def serve(
-    host: Annotated[str | None, typer.Option(help="The address to listen on.")] = None,
-    port: Annotated[int | None, typer.Option(help="The port; 0 takes a free one.")] = None,
-    workers: Annotated[int | None, typer.Option(help="The number of server processes.")] = None,
-    store: Annotated[str | None, typer.Option(help="The model store: a folder or a URL.")] = None,
+    host: Annotated[str | None, typer.Option(help="Address to listen on.")] = None,
+    port: Annotated[int | None, typer.Option(help="Port to listen on; 0 chooses a free one.")] = None,
+    workers: Annotated[int | None, typer.Option(help="Number of server processes.")] = None,
+    store: Annotated[str | None, typer.Option(help="Model store: a folder or a URL.")] = None,
 ) -> None:
-    """Serve until stopped. Without REDIS_URL an embedded Valkey keeps the carts beside the store."""
+    """Run the service. Without REDIS_URL it starts an embedded Valkey, its data next to the model store."""
     _use_one_blas_thread()
     chosen = _settings_with(host=host, port=port, workers=workers, store=store)
     configure_logs(chosen.log_level)
-    # Uvicorn ends by raising the signal again, which must lead through the `with` blocks below.
+    # Uvicorn raises the signal again when it ends: turn it into an exception that closes the `with` blocks.
     signal.signal(signal.SIGTERM, _exit)
     try:
         with ExitStack() as stack:
@@ -78,14 +78,14 @@ def serve(
 
 @cli.command()
 def worker(
-    store: Annotated[str | None, typer.Option(help="The model store: a folder or a URL.")] = None,
+    store: Annotated[str | None, typer.Option(help="Model store: a folder or a URL.")] = None,
     check: Annotated[
         bool,
-        typer.Option("--check", help="Only tell whether a worker is alive on this host, by exit code 0."),
+        typer.Option("--check", help="Exit with 0 if a worker is alive on this host, otherwise with 2."),
     ] = False,
 ) -> None:
-    """Do training jobs until stopped. Without REDIS_URL it works for the service with the same store."""
-    from app.jobs.worker import is_alive_here, run_worker  # noqa: PLC0415  the service has no use for it
+    """Run training jobs. Without REDIS_URL it uses the Valkey of the service with the same model store."""
+    from app.jobs.worker import is_alive_here, run_worker  # noqa: PLC0415  only the worker needs it
 
     _use_one_blas_thread()
     chosen = _settings_with(store=store)
@@ -98,7 +98,7 @@ def worker(
         if not check:
             run_worker(load_settings())
     except RedisError as error:
-        _stop(f"Redis does not answer: {str(error).rstrip('.')}.")
+        _stop(f"Redis does not respond: {str(error).rstrip('.')}.")
     except (SettingsError, ValkeyError) as error:
         _stop(str(error))
     except KeyboardInterrupt:
@@ -106,22 +106,26 @@ def worker(
 
 
 def _use_one_blas_thread() -> None:
-    """NumPy, which is not loaded yet, reads these. BLAS threads of one request would only fight with those
-    of the next, and those of a fit with the service beside it.
+    """Set the variables that NumPy reads when it is imported, later on.
+
+    With several BLAS threads, requests would compete with each other, and a fit with the service beside it.
     """
     for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
         os.environ.setdefault(name, "1")
 
 
 def _settings_with(**options: object) -> Settings:
-    """The environment with the command's options on top; worker processes read the same from it."""
+    """The settings with the command's options, which are set in the environment for the worker processes."""
     for name, value in options.items():
         if value is not None:
             os.environ[variable_name(name)] = str(value)
-    from model_store import ModelStore, ModelStoreError  # noqa: PLC0415  it loads NumPy
+    from model_store import ModelStore, ModelStoreError, default_store  # noqa: PLC0415  it loads NumPy
 
     try:
         settings = load_settings()
+        if "store" not in settings.model_fields_set:
+            os.environ["TRIPOD_STORE"] = default_store()
+            settings = load_settings()
         ModelStore(settings.store)
     except SettingsError as error:
         _stop(str(error))
@@ -141,7 +145,7 @@ def _listen(host: str, port: int) -> socket.socket:
             listening.set_inheritable(True)
             return listening
         except OSError as error:
-            # The processes of a service that was killed end by themselves, and it takes them a moment.
+            # The worker processes of a service that was killed need a moment to end.
             if error.errno == errno.EADDRINUSE and time.monotonic() < deadline:
                 time.sleep(0.05)
                 continue
@@ -153,7 +157,7 @@ def _listen(host: str, port: int) -> socket.socket:
 
 
 def _valkey_folder(store: str) -> Path:
-    """Beside the store; beside us if that is not a folder of this machine."""
+    """Beside the model store, or in the current folder if the model store is remote."""
     path = store.removeprefix("file://")
     return Path("valkey") if "://" in path else Path(path).expanduser().absolute().parent / "valkey"
 

@@ -1,4 +1,4 @@
-"""The factory: settings in, application out."""
+"""The application factory: builds the services and the FastAPI application from the settings."""
 
 from __future__ import annotations
 
@@ -16,62 +16,65 @@ from app.bundles.service import Bundles
 from app.carts.routes import router as carts
 from app.carts.service import Carts
 from app.carts.store import CartStore
-from app.compute import Compute
+from app.catalogue.overrides import OverrideStore
+from app.catalogue.routes import router as items
+from app.catalogue.service import ItemService
+from app.catalogue.snapshot import SnapshotHolder
 from app.dependencies import Services
-from app.documentation import describe
 from app.health.routes import router as health
 from app.health.service import Health
-from app.items.routes import router as items
-from app.items.service import Catalogues, ItemService
-from app.items.store import OverrideStore
+from app.http.fast_routes import include_flat
+from app.http.middleware import RequestMiddleware
+from app.http.openapi import describe
+from app.http.problems import install_handlers
+from app.http.rate_limit import RateLimiter
 from app.jobs.routes import router as jobs
 from app.jobs.service import Jobs
-from app.logs import configure_logs
-from app.middleware import AroundRequests
-from app.models.activation import ActivationNews
-from app.models.routes import router as models
+from app.models.activation import Activations
+from app.models.routes import router as model_routes
 from app.models.service import Models
-from app.parent_process import end_with_parent_process
-from app.problems import install_handlers
-from app.rate_limit import RateLimiter
 from app.recommend.insights import Insights
+from app.recommend.request import Questions
 from app.recommend.routes import router as recommendations
 from app.recommend.service import Recommender
-from app.redis_link import RedisLink
+from app.redis.client import RedisLink
+from app.runtime.compute import Compute
+from app.runtime.logs import configure_logs
+from app.runtime.parent_process import end_with_parent_process
+from app.runtime.watchers import Watchers
 from app.settings import Settings, SettingsError, load_settings
-from app.watchers import Watchers
+from app.substitutes.routes import router as substitutes
+from app.substitutes.service import Substitutes
 from app.web.routes import router as web
 from model_store import ModelStore
 
-_FIRST_LOOKS_SECONDS = 5.0
-ROUTERS = (recommendations, carts, bundles, items, models, jobs, health, web)
+_FIRST_POLLS_SECONDS = 5.0
 
 
 def create_app(settings: Settings | None = None) -> FastAPI:
-    """The application; `python -m app serve` runs it, any ASGI server can."""
+    """The ASGI application; `python -m app serve` runs it."""
     settings = settings or load_settings()
     app = FastAPI(
         lifespan=_lifespan,
         redirect_slashes=False,
-        docs_url=None,  # FastAPI's own pages load their scripts from elsewhere: ours is in `web`
+        docs_url=None,  # FastAPI's own page loads scripts from a CDN; `web` serves ours
         redoc_url=None,
-        # FastAPI traces by itself; it exports when the usual variables say where to.
+        # FastAPI creates the traces; export them only if the usual variables are set.
         telemetry={"auto_configure": any(name.startswith("OTEL_EXPORTER_OTLP") for name in os.environ)},
     )
     services = app.state.services = _build(settings)
     limiter = RateLimiter(services.link, settings.rate_limit) if settings.rate_limit else None
-    # A recommendation of ten items has 2 to 5 kB: compressing it would cost more time than sending it.
+    # A recommendation of ten items has 2 to 5 kB: compressing it would take longer than sending it.
     app.add_middleware(GZipMiddleware, minimum_size=6_000, compresslevel=5)
-    app.add_middleware(AroundRequests, max_body_bytes=settings.max_body_bytes, limiter=limiter)
+    app.add_middleware(RequestMiddleware, max_body_bytes=settings.max_body_bytes, limiter=limiter)
     install_handlers(app)
-    # Not `include_router`, which looks for the route of every request twice.
-    app.router.routes[:0] = [route for router in ROUTERS for route in router.routes]
+    include_flat(app, recommendations, substitutes, carts, bundles, items, model_routes, jobs, health, web)
     describe(app)
     return app
 
 
 def create_worker() -> FastAPI:
-    """The application in one of several processes of `python -m app serve`."""
+    """The application in one of several worker processes of `python -m app serve`."""
     end_with_parent_process()
     return create_app()
 
@@ -79,25 +82,27 @@ def create_worker() -> FastAPI:
 def _build(settings: Settings) -> Services:
     if settings.redis_url is None:
         raise SettingsError(
-            "REDIS_URL is not set: set it, or use `python -m app serve`, which brings a Valkey."
+            "REDIS_URL is not set: set it, or use `python -m app serve`, which starts an embedded Valkey."
         )
     link = RedisLink(settings.redis_url)
     compute = Compute(settings.threads, settings.queue)
-    catalogues, watchers = Catalogues(), Watchers()
-    shelf = Carts(CartStore(link, settings.cart_ttl, settings.idempotency_ttl))
-    watched = Models(ModelStore(settings.store), catalogues, ActivationNews(link), settings.poll_seconds)
+    snapshots, watchers = SnapshotHolder(), Watchers()
+    cart_store = CartStore(link, settings.cart_ttl, settings.idempotency_ttl)
+    questions = Questions(cart_store, snapshots, settings.cart_window)
+    models = Models(ModelStore(settings.store), snapshots, Activations(link), settings.poll_seconds)
     return Services(
         settings=settings,
         link=link,
         compute=compute,
-        catalogues=catalogues,
-        carts=shelf,
-        items=ItemService(catalogues, OverrideStore(link), compute, settings.poll_seconds),
-        models=watched,
-        recommender=Recommender(shelf, catalogues, compute, settings.cart_window),
-        bundles=Bundles(shelf, catalogues, compute, settings.cart_window),
-        insights=Insights(shelf, catalogues, compute, settings.cart_window),
-        health=Health(link, catalogues, watched, watchers),
+        snapshots=snapshots,
+        carts=Carts(cart_store),
+        items=ItemService(snapshots, OverrideStore(link), compute, settings.poll_seconds),
+        models=models,
+        recommender=Recommender(questions, compute),
+        bundles=Bundles(questions, snapshots, compute),
+        insights=Insights(questions, compute),
+        substitutes=Substitutes(questions, compute),
+        health=Health(link, snapshots, models, watchers),
         jobs=Jobs(link, settings),
         watchers=watchers,
     )
@@ -108,10 +113,10 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
     services: Services = app.state.services
     configure_logs(services.settings.log_level)
     models, items, watchers = services.models, services.items, services.watchers
-    watchers.start("models", models.look, models.pause)
-    watchers.start("activations", models.news.listen)
-    watchers.start("items", items.look, items.pause)
-    await _first_looks(services)
+    watchers.start("models", models.poll, models.pause)
+    watchers.start("activations", models.activations.listen)
+    watchers.start("items", items.poll, items.pause)
+    await _wait_for_first_polls(services)
     yield
     await watchers.stop()
     services.compute.close()
@@ -119,11 +124,11 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
     await services.link.close()
 
 
-async def _first_looks(services: Services) -> None:
-    """No request is answered without the model and the shop's changes, if they are there.
+async def _wait_for_first_polls(services: Services) -> None:
+    """Accept requests only after the model and the overrides are loaded, if there are any.
 
-    A store or a Redis that hangs holds this up for a moment only.
+    A model store or a Redis that hangs delays the start by a few seconds only.
     """
-    deadline = monotonic() + _FIRST_LOOKS_SECONDS
-    while not services.watchers.all_have_looked and (monotonic() < deadline or services.models.loading):
+    deadline = monotonic() + _FIRST_POLLS_SECONDS
+    while not services.watchers.all_have_polled and (monotonic() < deadline or services.models.loading):
         await asyncio.sleep(0.01)

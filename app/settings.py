@@ -16,112 +16,118 @@ from app.jobs.schemas import JobRequest
 
 
 class SettingsError(Exception):
-    """A setting cannot be used; the text is one sentence that names the variable."""
+    """A setting is invalid; the message is one sentence with the name of the variable."""
 
 
 class Settings(BaseSettings):
-    """Everything an operator can turn; each field's description is its documentation."""
+    """All settings; a field's description is its documentation."""
 
     model_config = SettingsConfigDict(env_prefix="TRIPOD_", frozen=True, populate_by_name=True)
 
     store: str = Field(
-        default="model_store/artifacts",
+        default="var/models",
         min_length=1,
-        description="The model store: a folder or a URL such as s3://…",
+        description="Model store: a folder or a URL such as s3://…",
     )
     redis_url: str | None = Field(
         default=None,
         validation_alias=AliasChoices("TRIPOD_REDIS_URL", "REDIS_URL"),
-        description="Where carts live: redis://, rediss:// or unix://. Unset: an embedded Valkey is started.",
+        description="Redis server: redis://, rediss:// or unix://. If unset, an embedded Valkey is started.",
     )
-    host: str = Field(default="127.0.0.1", min_length=1, description="The address to listen on.")
-    port: int = Field(default=8000, ge=0, le=65535, description="The port to listen on; 0 takes a free one.")
-    workers: int = Field(default=1, ge=1, le=64, description="The number of server processes.")
-    threads: int = Field(default=2, ge=1, le=64, description="Threads for mathematics in each process.")
+    host: str = Field(default="127.0.0.1", min_length=1, description="Address to listen on.")
+    port: int = Field(default=8000, ge=0, le=65535, description="Port to listen on; 0 chooses a free one.")
+    workers: int = Field(default=1, ge=1, le=64, description="Number of server processes.")
+    threads: int = Field(default=2, ge=1, le=64, description="Threads for computations in each process.")
     queue: int = Field(
         default=64,
         ge=0,
         le=10_000,
-        description="Computations that may wait for a thread; more are answered 503.",
+        description="Computations that may wait for a thread; further requests get 503.",
     )
     cart_ttl: int = Field(
-        default=604_800, ge=1, le=31_536_000, description="Seconds until an unused cart expires (7 days)."
+        default=604_800,
+        ge=1,
+        le=31_536_000,
+        description="Seconds until an unused cart expires (default: 7 days).",
     )
     cart_window: int = Field(
         default=100,
         ge=1,
         le=500,
-        description="A recommendation considers this many of a cart's latest items.",
+        description="Number of the latest items of a cart that a recommendation considers.",
     )
     idempotency_ttl: int = Field(
         default=86_400,
         ge=1,
         le=31_536_000,
-        description="Seconds for which an Idempotency-Key is remembered (a day).",
+        description="Seconds until an Idempotency-Key expires (default: one day).",
     )
     max_body_bytes: int = Field(
-        default=1_048_576, ge=1_024, le=1_073_741_824, description="A larger request body is answered 413."
+        default=1_048_576,
+        ge=1_024,
+        le=1_073_741_824,
+        description="Maximum size of a request body; larger ones get 413.",
     )
     rate_limit: int = Field(
         default=0,
         ge=0,
         le=1_000_000,
-        description="Requests a minute from one client address; more are answered 429. 0: no limit.",
+        description="Requests per minute from one client address; further ones get 429. 0: no limit.",
     )
     trusted_proxies: str | None = Field(
         default=None,
-        description="Whose X-Forwarded-For tells a client's address: the addresses or networks of your "
-        "proxies, with commas, or `*`. Unset: nobody's.",
+        description="Proxies whose X-Forwarded-For header is trusted: addresses or networks separated by "
+        "commas, or `*` for all. If unset, the header is ignored.",
     )
     poll_seconds: float = Field(
         default=1.0,
         ge=0.05,
         le=60,
-        description="How often to look for a newly activated model and changed items.",
+        description="Seconds between checks for an activated model and changed items.",
     )
     admin_key: SecretStr | None = Field(
         default=None,
         min_length=16,
-        description="A secret of 16 characters or more. Changing items or models, and everything about "
-        "training jobs, needs it in the header X-Admin-Key, and is closed while it is unset.",
+        description="Secret of at least 16 characters, sent in the X-Admin-Key header to change items or "
+        "models and for all routes of training jobs. These are disabled while it is unset.",
     )
     data: str | None = Field(
         default=None,
         min_length=1,
-        description="Baskets that training jobs learn from: a file, a folder or an fsspec URL. Checked-out "
-        "carts are kept beside them, in `purchases/`.",
+        description="Training data: a file, a folder or an fsspec URL. Checked-out carts are stored beside "
+        "it in `purchases/`.",
     )
     item_table: str | None = Field(
-        default=None, min_length=1, description="The item table of training jobs: a file or an fsspec URL."
+        default=None, min_length=1, description="Item table for training jobs: a file or an fsspec URL."
     )
     job_retries: int = Field(
-        default=0, ge=0, le=10, description="How often a job is started again should its worker die."
+        default=0, ge=0, le=10, description="How often a job is restarted if its worker dies."
     )
     gate_tolerance: float = Field(
         default=1.0,
         ge=0,
         le=100,
-        description="A new model may be this much worse in NDCG@10, in points of 100, than the active one "
-        "and the best of the ten activated last, and still go live.",
+        description="How many percentage points of NDCG@10 a new model may lose against the active one and "
+        "the best of the last ten activated ones, and still be activated.",
     )
     keep_models: int = Field(
         default=10,
         ge=1,
         le=10_000,
-        description="After a job, the newest so many versions stay in the store, and in any case the active "
-        "one and the one that was active before it.",
+        description="Model versions to keep after a job. The active version and the one before it are always "
+        "kept.",
     )
     retrain_cron: str | None = Field(
-        default=None, description="When to retrain: a cron expression in UTC, such as `0 4 * * *`."
+        default=None, description="Schedule for retraining: a cron expression in UTC, such as `0 4 * * *`."
     )
     retrain_after_baskets: int | None = Field(
         default=None,
         ge=1,
-        description="Retrain when this many carts were checked out since the last job (Redis 7 or Valkey).",
+        description="Retrain after this many checkouts since the last job (needs Redis 7 or Valkey).",
     )
     retrain_request: str = Field(
         default="{}",
-        description="What a scheduled job is asked to do: the body of POST /training-jobs, as JSON.",
+        description="Request of scheduled jobs: the JSON body of POST /training-jobs.",
     )
     log_level: Literal["debug", "info", "warning", "error"] = Field(
         default="info", description="Minimum log level: debug, info, warning or error."
@@ -139,10 +145,10 @@ class Settings(BaseSettings):
             TypeError,
             AttributeError,
             RedisError,
-        ):  # their text may hold a password
+        ):  # their text may contain a password
             raise ValueError(
-                "it is no URL such as redis://:password@host:6379/0, or has an option that redis-py does not "
-                "know (write / in a password as %2F, # as %23, ? as %3F)"
+                "it is not a URL such as redis://:password@host:6379/0, or has an option that redis-py does "
+                "not know (write / in a password as %2F, # as %23, ? as %3F)"
             ) from None
         return url or None
 
@@ -153,7 +159,7 @@ class Settings(BaseSettings):
         if text != text.strip() or not (text.isascii() and text.isprintable()):
             raise ValueError(
                 "it must have printable ASCII characters only, and no blank or line break at either end: "
-                "otherwise no header could hold it"
+                "other values cannot be sent in a header"
             )
         return key
 
@@ -164,7 +170,9 @@ class Settings(BaseSettings):
             try:
                 ip_network(part.strip() if part.strip() not in ("", "*") else "::")
             except ValueError:
-                raise ValueError("it must be addresses or networks with commas, such as 10.0.0.0/8") from None
+                raise ValueError(
+                    "it must be addresses or networks separated by commas, such as 10.0.0.0/8"
+                ) from None
         return text or None
 
     @field_validator("retrain_cron")
@@ -187,15 +195,15 @@ class Settings(BaseSettings):
 
 
 def _check_redis_url(url: str) -> None:
-    """Raises if no connection can be made from it; nothing is sent."""
+    """Raise if the URL cannot be used for a connection; nothing is sent."""
     ConnectionPool.from_url(url).make_connection()
     database = urlsplit(url).path.strip("/")
     if not url.startswith("unix:") and database and not database.isdecimal():
-        raise ValueError("the database is a number")
+        raise ValueError("the database must be a number")
 
 
 def load_settings() -> Settings:
-    """Read the environment; SettingsError says which variable is wrong and how."""
+    """Read the settings from the environment; raises SettingsError."""
     try:
         return Settings()
     except ValidationError as error:
@@ -203,7 +211,7 @@ def load_settings() -> Settings:
 
 
 def variable_name(field: str) -> str:
-    """The environment variable that sets a field."""
+    """The environment variable of a field."""
     return "REDIS_URL" if field == "redis_url" else f"TRIPOD_{field.upper()}"
 
 

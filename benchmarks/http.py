@@ -1,14 +1,14 @@
-"""Throughput and latency over HTTP: `GET /recommend?cart_id=…&k=10` beside a bare route with one Redis call.
+"""Throughput and latency over HTTP: `GET /recommend?cart_id=…&k=10` against a bare route with one Redis call.
 
 `python -m benchmarks.http` starts a Valkey, a bare FastAPI application that makes one call to it, and the
-service on synthetic models, one process each, and loads them in turns, so that a busy machine slows all of
-them alike: what counts is the ratio. The loader is an equal of wrk: keep-alive connections, one request under
-way on each.
+service on synthetic models, one process each. It loads them in turn and reports ratios, because a busy
+machine slows all of them alike. The load generator works like wrk: keep-alive connections with one request at
+a time.
 
-The service remembers its latest 1,024 answers, so the carts make a difference. There are three kinds of load:
+The service caches its latest 1,024 answers, so the result depends on the carts. There are three loads:
 *new carts* (2,000 in turn, so that every answer is computed; the worst case), *shoppers* (carts of different
-sizes, filled by popularity, each looked at three times before it changes: an assumption, not a measurement),
-and *the same cart* again and again, which computes nothing.
+sizes, filled by popularity, each requested three times before it changes: an assumption, not a measurement),
+and *the same cart* repeatedly, which is always answered from the cache.
 """
 
 from __future__ import annotations
@@ -35,14 +35,14 @@ from redis.asyncio import Redis
 from rich.console import Console
 from rich.table import Table
 
-from app.valkey import EmbeddedValkey
+from app.redis.embedded import EmbeddedValkey
 from benchmarks.http_load import Load, Target, load
 from benchmarks.machine import save_results
 from model_store import Draft, Items, Knobs, ModelStore
 from ndpp import Kernel, Mixture, Relevance
 from ndpp.mixture import Habit, SimilarBaskets, Together
-from training.basket_index import index_baskets
 from training.baskets import Baskets
+from training.next_item.basket_index import index_baskets
 
 ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
 RANK = 100
@@ -55,14 +55,14 @@ MIXTURE = Mixture(
     habit=Habit((0.5, 0.0), (0.4, 0.0), (0.3, -0.1), (-0.3, -0.4)),
     least_gain=1e-4,
 )
-CART = 5  # items of a new cart
+CART = 5  # items in a new cart
 CARTS = 2_000
-VIEWS = 3  # how often a shopper's cart is looked at before it changes
-SHOPPERS = 100  # who are in the shop at the same time
+VIEWS = 3  # requests for a shopper's cart before it changes
+SHOPPERS = 100  # shoppers at the same time
 
 
 def bare_app() -> FastAPI:
-    """The least that a service with a cart in Redis can be."""
+    """Baseline: a FastAPI route with one Redis call."""
     app, redis = FastAPI(), Redis.from_url(os.environ["REDIS_URL"])
 
     @app.get("/bare")
@@ -73,7 +73,7 @@ def bare_app() -> FastAPI:
 
 
 def publish(store: Path, size: int) -> None:
-    """A model of random items with the popularity of a real catalogue: heavy-tailed."""
+    """Publish and activate a random model whose popularity is heavy-tailed, as in a real catalogue."""
     rng = np.random.default_rng(size)
     shares = 1 / np.arange(1, size + 1) ** 0.8
     shares *= 8 / shares.sum()
@@ -115,7 +115,7 @@ def publish(store: Path, size: int) -> None:
 
 @contextmanager
 def running(command: list[str], **environment: str) -> Iterator[int]:
-    """A server process of ours, stopped at the end; its id."""
+    """Run a server process; yields its process id."""
     process = subprocess.Popen(
         [sys.executable, "-m", *command],
         env=os.environ | ONE_THREAD | environment,
@@ -128,9 +128,9 @@ def running(command: list[str], **environment: str) -> Iterator[int]:
         process.wait()
 
 
-def wait_for(url: str, patience: float = 120.0) -> None:
-    """Until the address answers 200."""
-    deadline = time.monotonic() + patience
+def wait_for(url: str, timeout: float = 120.0) -> None:
+    """Wait until the URL answers 200."""
+    deadline = time.monotonic() + timeout
     while time.monotonic() < deadline:
         try:
             if httpx.get(url, timeout=5).status_code == 200:
@@ -138,17 +138,17 @@ def wait_for(url: str, patience: float = 120.0) -> None:
         except httpx.TransportError:
             pass
         time.sleep(0.2)
-    raise SystemExit(f"{url} did not answer 200 within {patience:.0f} seconds.")
+    raise SystemExit(f"{url} did not answer 200 within {timeout:.0f} seconds.")
 
 
 def main(
     sizes: Annotated[list[int], typer.Option(help="Catalogue sizes.")] = [3_300, 400_000],  # noqa: B006
-    connections: Annotated[int, typer.Option(help="Connections kept busy.")] = 8,
-    seconds: Annotated[float, typer.Option(help="Seconds of each round of load.")] = 4.0,
-    rounds: Annotated[int, typer.Option(help="Rounds; medians count.")] = 3,
-    port: Annotated[int, typer.Option(help="The first of the ports to use.")] = 18400,
+    connections: Annotated[int, typer.Option(help="Concurrent connections.")] = 8,
+    seconds: Annotated[float, typer.Option(help="Seconds per round.")] = 4.0,
+    rounds: Annotated[int, typer.Option(help="Rounds; the medians are reported.")] = 3,
+    port: Annotated[int, typer.Option(help="First port to use.")] = 18400,
 ) -> None:
-    """Measure, and print a table."""
+    """Run the benchmark, print a table and save the results."""
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         redis = stack.enter_context(EmbeddedValkey(folder / "valkey")).url
@@ -170,7 +170,7 @@ def main(
             pid = stack.enter_context(running(serve, REDIS_URL=redis))
             targets += _with_carts(pid, port + number, size)
         results: dict[Target, list[Load]] = {target: [] for target in targets}
-        # Each round goes on where the last one ended: carts that were new once would be remembered.
+        # Each round continues where the last one ended: repeated carts would be answered from the cache.
         paths = [itertools.cycle(target.paths) for target in targets]
         for _ in range(rounds):
             for target, own in zip(targets, paths, strict=True):
@@ -179,8 +179,8 @@ def main(
 
 
 def _with_carts(pid: int, port: int, size: int) -> list[Target]:
-    """The three kinds of load on a service with a catalogue of that size, all carts filled."""
-    wait_for(f"http://127.0.0.1:{port}/readyz", patience=600)
+    """Fill the carts and return the three kinds of load for a service with this catalogue size."""
+    wait_for(f"http://127.0.0.1:{port}/readyz", timeout=600)
     rng = np.random.default_rng(1)
     new = [rng.integers(0, size // 2, CART) for _ in range(CARTS)]
     shares = np.cumsum(1 / np.arange(1, size + 1) ** 0.8)
@@ -197,14 +197,14 @@ def _with_carts(pid: int, port: int, size: int) -> list[Target]:
 
 
 def _fill(client: httpx.Client, cart_id: str, rows: NDArray[np.integer[Any]]) -> str:
-    """Put a cart into the service; what asks for its recommendations."""
+    """Create a cart and return the path of its recommendations."""
     lines = [{"item_id": f"item-{row}"} for row in rows]
     client.post(f"/carts/{cart_id}/items", json={"items": lines}).raise_for_status()
     return f"/recommend?cart_id={cart_id}&k=10"
 
 
 def _in_turns(paths: list[str], rng: np.random.Generator) -> list[str]:
-    """Each path some times, mixed with those of the others who are in the shop at the same time."""
+    """Each path VIEWS times, shuffled with those of the other shoppers at the same time."""
     visits = [VIEWS * paths[start : start + SHOPPERS] for start in range(0, len(paths), SHOPPERS)]
     return [str(path) for together in visits for path in rng.permutation(together)]
 

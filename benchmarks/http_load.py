@@ -1,4 +1,4 @@
-"""An equal of wrk: keep-alive connections, one request under way on each."""
+"""HTTP load generator like wrk: keep-alive connections with one request at a time."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import numpy as np
 
 @dataclass(frozen=True)
 class Load:
-    """What one round of load measured."""
+    """Measurements of one round of load."""
 
     seconds: float
     latencies: list[float]
@@ -23,22 +23,22 @@ class Load:
 
     @property
     def per_second(self) -> float:
-        """Answers a second."""
+        """Answers per second."""
         return len(self.latencies) / self.seconds
 
     @property
     def cpu_ms(self) -> float:
-        """The server's processor time for an answer, in milliseconds."""
+        """CPU time of the server per answer, in milliseconds."""
         return 1000 * self.cpu_seconds / len(self.latencies)
 
     def percentile(self, share: float) -> float:
-        """A latency in milliseconds."""
+        """Latency percentile in milliseconds."""
         return float(np.percentile(self.latencies, share)) * 1000
 
 
 @dataclass(frozen=True)
 class Target:
-    """One server under load."""
+    """A server and the paths to request."""
 
     name: str
     pid: int
@@ -47,7 +47,7 @@ class Target:
 
 
 class Connection(asyncio.Protocol):
-    """Asks again as soon as it is answered, until told to stop."""
+    """Sends the next request as soon as the last one is answered, until `stopping`."""
 
     def __init__(self, paths: Iterator[str]) -> None:
         self._paths = paths
@@ -58,7 +58,7 @@ class Connection(asyncio.Protocol):
         self.done = asyncio.get_running_loop().create_future()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Begin."""
+        """Send the first request."""
         self._transport = cast(asyncio.Transport, transport)
         self._ask()
 
@@ -67,7 +67,7 @@ class Connection(asyncio.Protocol):
         self._transport.write(f"GET {next(self._paths)} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
 
     def data_received(self, data: bytes) -> None:
-        """Note the time of a whole answer."""
+        """Record the latency of a complete answer."""
         self._received += data
         head, found, body = self._received.partition(b"\r\n\r\n")
         if not found or len(body) < int(head.lower().split(b"content-length: ")[1].split(b"\r\n")[0]):
@@ -85,13 +85,13 @@ class Connection(asyncio.Protocol):
 
 
 def cpu_seconds(pid: int) -> float:
-    """The processor time that a process has used so far."""
+    """CPU time that a process has used so far."""
     fields = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 async def load(target: Target, paths: Iterator[str], connections: int, seconds: float) -> Load:
-    """Keep that many connections busy for that long."""
+    """Keep the connections busy for some seconds."""
     loop = asyncio.get_running_loop()
     start, used = time.perf_counter(), cpu_seconds(target.pid)
     opened = [

@@ -1,4 +1,4 @@
-"""How fast inference is: `python -m benchmarks.inference [--quick]`; two ways alternately, in one process."""
+"""Speed of inference: `python -m benchmarks.inference [--quick]` compares alternatives in one process."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from rich.table import Table
 from benchmarks.machine import RESULTS, describe_machine, save_results
 from benchmarks.plain import greedy_algorithm_1, next_item
 from benchmarks.zipf import popular_carts, zipf_kernel
-from ndpp import Kernel, Mixture, NextItem, PairTable, map_greedy, map_local_search
+from ndpp import DenseKernel, Kernel, Mixture, NextItem, map_greedy, map_local_search
 from ndpp.kernel import Vector
 from ndpp.mixture import Habit, Together
 
 K = 10
 CART = 5
-MIXTURE = Mixture(  # two experts: the time of the others depends on the data
+MIXTURE = Mixture(  # only two experts: the time of `baskets` and of the prior depends on the data
     decoupling=0.9,
     together=Together((0.6, 0.0), (0.0, 0.0), (0.2, -0.1)),
     habit=Habit((0.5, 0.0), (0.4, 0.0), (0.0, 0.0), (-0.3, -0.4)),
@@ -38,7 +38,7 @@ Predictions = Callable[[], list[Vector]]
 
 @dataclass(frozen=True)
 class Comparison:
-    """Median seconds of a baseline and of ours."""
+    """Median seconds of a baseline and of our code."""
 
     case: str
     baseline: float
@@ -46,12 +46,12 @@ class Comparison:
 
     @property
     def ratio(self) -> float:
-        """How many times faster ours is."""
+        """How many times faster our code is."""
         return self.baseline / self.ours
 
 
 def use_one_thread() -> None:
-    """Start again with one BLAS thread: it must be set before NumPy is loaded."""
+    """Restart with one BLAS thread: the number must be set before NumPy is loaded."""
     wanted = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
     if any(os.environ.get(name) != value for name, value in wanted.items()):
         os.environ.update(wanted)
@@ -59,7 +59,7 @@ def use_one_thread() -> None:
 
 
 def alternate(ways: Sequence[Way], repeats: int) -> list[float]:
-    """Median processor seconds of each way, taken in turns so that a busy machine disturbs all alike."""
+    """Median processor seconds of each function, called in turns so that other load affects all alike."""
     seconds: list[list[float]] = [[] for _ in ways]
     for _ in range(repeats):
         for way, times in zip(ways, seconds, strict=True):
@@ -70,25 +70,25 @@ def alternate(ways: Sequence[Way], repeats: int) -> list[float]:
 
 
 def predictions(model: NextItem, carts: list[list[int]]) -> list[Vector]:
-    """One cart after the other."""
+    """The probabilities for one cart after the other."""
     return [model.given(cart).probabilities for cart in carts]
 
 
 def predictions_at_once(model: NextItem, carts: list[list[int]]) -> list[Vector]:
-    """The same as one batch."""
+    """The same for a batch of carts."""
     return [prediction.probabilities for prediction in model.given_each(carts)]
 
 
 def compare_next_item(kernel: Kernel, count: int, repeats: int) -> list[Comparison]:
-    """One cart against the plain formulas; a batch, and a table of a small kernel, against single carts.
+    """One cart against the plain formulas; a batch and a dense kernel against single carts.
 
-    Every way must find the same probabilities.
+    All alternatives must give the same probabilities. Only a small catalogue has a dense kernel.
     """
     carts, model = popular_carts(kernel.size, CART, count), NextItem(kernel, MIXTURE)
     F, size = kernel.factors.astype(np.float64), f"M={kernel.size:,}, R={kernel.rank}"
     plain = partial(next_item, F, kernel.core, kernel.weights, MIXTURE)
     one, singles = carts[:1], partial(predictions, model, carts)
-    pairs: list[tuple[str, Predictions, Predictions]] = [
+    cases: list[tuple[str, Predictions, Predictions]] = [
         (
             f"next item, {size}, against the plain formulas in float64",
             lambda: [plain(cart) for cart in one],
@@ -101,11 +101,11 @@ def compare_next_item(kernel: Kernel, count: int, repeats: int) -> list[Comparis
         ),
     ]
     if kernel.size <= 4096:
-        tabled = NextItem(kernel, MIXTURE, pairs=PairTable.of(kernel))
-        name = f"{count} carts with a table of pairs, {size}, against without"
-        pairs.append((name, singles, partial(predictions, tabled, carts)))
+        dense = NextItem(kernel, MIXTURE, dense=DenseKernel.of(kernel))
+        name = f"{count} carts with a dense kernel, {size}, against without"
+        cases.append((name, singles, partial(predictions, dense, carts)))
     found = []
-    for name, baseline, ours in pairs:
+    for name, baseline, ours in cases:
         np.testing.assert_allclose(ours(), baseline(), rtol=1e-2, atol=1e-9, err_msg=name)
         found.append(Comparison(name, *alternate([baseline, ours], repeats)))
     return found
@@ -126,7 +126,7 @@ def compare_bundles(kernel: Kernel, repeats: int) -> list[Comparison]:
 
 
 def growth(kernel: Kernel, sizes: Sequence[int], repeats: int) -> list[dict[str, float]]:
-    """Time and extra memory of the next item and of greedy, for heads of one catalogue."""
+    """Time and additional memory of the next item and of greedy for catalogues of growing size."""
     rows = []
     for size in sizes:
         part = Kernel(kernel.factors[:size], kernel.core, kernel.diagonal[:size])
@@ -137,7 +137,7 @@ def growth(kernel: Kernel, sizes: Sequence[int], repeats: int) -> list[dict[str,
         }
         row: dict[str, float] = {"items": size, "kernel_bytes": part.factors.nbytes}
         for name, way in ways.items():
-            way()  # what a kernel keeps for its whole life is computed once
+            way()  # fills the caches of the kernel
             row[f"{name}_seconds"] = alternate([way], repeats)[0]
             tracemalloc.start()
             way()
@@ -148,7 +148,7 @@ def growth(kernel: Kernel, sizes: Sequence[int], repeats: int) -> list[dict[str,
 
 
 def main(
-    quick: Annotated[bool, typer.Option(help="Small catalogues only: some seconds.")] = False,
+    quick: Annotated[bool, typer.Option(help="Small catalogues only; takes some seconds.")] = False,
 ) -> None:
     """Measure, print tables, and write inference.json and inference.md."""
     use_one_thread()
@@ -187,7 +187,7 @@ def _growth_table(grown: list[dict[str, float]]) -> Table:
 
 
 def report(tables: list[Table], name: str) -> None:
-    """Print the tables, and keep them as Markdown."""
+    """Print the tables and save them as Markdown."""
     heading = (
         f"{describe_machine()}, one thread; medians of processor time, carts of {CART} items. The machine is "
         "shared: trust the ratios, not the times."

@@ -1,6 +1,6 @@
-"""Which kernel learns best: `python -m benchmarks.kernels --data DIR` fits every kind on the data found.
+"""Comparison of kernels: `python -m benchmarks.kernels --data DIR` fits every kind on each data set.
 
-Fit and figures use the paper's likelihood, in which a basket may be empty, to be comparable with it.
+Fits and figures use the paper's likelihood, in which a basket may be empty, to be comparable with the paper.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ console = Console()
 
 def main(  # noqa: PLR0917 - a command's options
     data: Annotated[Path, typer.Option(help="A folder of basket files.")],
-    seeds: Annotated[int, typer.Option(help="Splits and starts to average over.")] = 3,
+    seeds: Annotated[int, typer.Option(help="Random splits and starts to average over.")] = 3,
     steps: Annotated[int, typer.Option(help="Steps of each fit.")] = FitOptions().steps,
     kernel: Annotated[KernelKind | None, typer.Option(help="Only this kernel.")] = None,
     diagonals: Annotated[
-        bool, typer.Option("--diagonals/--default-diagonal", help="Also without the diagonal.")
+        bool, typer.Option("--diagonals/--default-diagonal", help="Also fit without the diagonal.")
     ] = True,
     only: Annotated[str, typer.Option(help="Only files whose name contains this.")] = "",
 ) -> None:
-    """Validation and test log-likelihood (2,000 baskets held out) of every kernel, mean over the seeds."""
+    """Validation and test log-likelihood (2,000 held-out baskets) of every kernel, averaged over seeds."""
     table = Table(
         "data", "kernel", "diagonal", "R", "validation", "test", "seconds", title=describe_machine()
     )

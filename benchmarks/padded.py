@@ -1,6 +1,6 @@
-"""A straightforward implementation of the paper's training step, to compare ours with.
+"""A straightforward implementation of the paper's training step, as a baseline for ours.
 
-Padded batches in float64, gradients taped by autograd, the normaliser as in Theorem 1's proof.
+Padded batches in float64, gradients by autograd, the normaliser as in the proof of Theorem 1.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from training.likelihood import EPSILON, SizeGroup
+from training.fitting.likelihood import EPSILON, SizeGroup
 
 
 class PaddedNdpp:

@@ -1,4 +1,4 @@
-"""Plain NumPy in float64, as a reader of the formulas would write it: what we compare with."""
+"""The formulas in plain NumPy and float64, as a baseline for our code."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def next_item(F: Matrix, X: Matrix, weights: Vector, mixture: Mixture, cart: lis
 
 
 def greedy_algorithm_1(F: Matrix, X: Matrix, d: Vector, k: int) -> list[int]:
-    """Algorithm 1 of the paper line by line (stopping at k items), with the diagonal added to the gains."""
+    """Algorithm 1 of the paper line by line (stopped after k items), with the diagonal added to the gains."""
     gains = np.sum((F @ X) * F, axis=1) + d
     P, Q = np.zeros((0, F.shape[1])), np.zeros((0, F.shape[1]))
     item = int(np.argmax(gains))

@@ -1,8 +1,8 @@
-"""Next items and bundles, against what a shop would use instead: `python -m benchmarks.quality --data DIR`.
+"""Quality of next items and bundles, compared with baselines: `python -m benchmarks.quality --data DIR`.
 
-For every data set and seed: hold 2,000 baskets out, learn with `--tune quick`, fit the peers on the same
-baskets, and ask all of them the same questions. Nothing here is tuned by hand: each seed's model and peers
-make their choices on validation baskets of their own.
+For each data set and seed, 2,000 baskets are held out, Tripod is trained with `--tune quick`, the baselines
+are fitted to the same baskets, and all models are evaluated on the same queries. Nothing is tuned by hand:
+each model chooses its hyperparameters on the validation baskets of the seed.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import gc
 import json
 import tempfile
 from collections.abc import Iterator
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -21,16 +22,17 @@ from rich.console import Console
 from benchmarks.machine import RESULTS, describe_machine, save_results
 from benchmarks.quality_page import write_page
 from benchmarks.quality_sets import measure_sets
-from training.baselines import BASELINES, Blend, fit_baselines
+from training.baselines import BASELINES, fit_baselines
+from training.baselines.blend import Blend
 from training.baskets import Baskets
 from training.demo import write_demo_data
-from training.evaluation.calibration import calibration_of
 from training.evaluation.metrics import NLL, rank_metrics
+from training.evaluation.next_item_calibration import calibration_of
 from training.evaluation.queries import Protocol, hold_one_out, random_prefixes
 from training.evaluation.ranks import rank_targets
 from training.evaluation.tripod import TripodModel
-from training.learning import learn
 from training.options import FitOptions
+from training.pipeline import train_model
 from training.reading import ReadingRules, read_baskets
 from training.recommender import Recommender
 from training.splitting import split, validation_size
@@ -43,15 +45,15 @@ console = Console()
 
 def main(  # noqa: PLR0917 - a command's options
     data: Annotated[
-        Path | None, typer.Option(help="A folder of *.txt.gz basket files, beside the groceries.")
+        Path | None, typer.Option(help="Folder of *.txt.gz basket files, in addition to the groceries.")
     ] = None,
-    seeds: Annotated[int, typer.Option(help="Splits, fits and questions to average over.")] = 3,
-    first_seed: Annotated[int, typer.Option(help="The first of them.")] = 0,
-    steps: Annotated[int, typer.Option(help="Steps of each fit.")] = FitOptions().steps,
+    seeds: Annotated[int, typer.Option(help="Number of seeds to average over.")] = 3,
+    first_seed: Annotated[int, typer.Option(help="First seed.")] = 0,
+    steps: Annotated[int, typer.Option(help="Number of steps of each fit.")] = FitOptions().steps,
     only: Annotated[str, typer.Option(help="Only data sets whose name contains this.")] = "",
-    page: Annotated[bool, typer.Option(help="Only write the page from the figures of the last run.")] = False,
+    page: Annotated[bool, typer.Option(help="Only write the page from the last results.")] = False,
 ) -> None:
-    """Measure, keep the figures in benchmarks/results/quality.json and write docs/quality.md."""
+    """Run the benchmark, save benchmarks/results/quality.json and write docs/quality.md."""
     if not page:
         runs: list[dict[str, Any]] = []
         for name, baskets in data_sets(data, only):
@@ -64,7 +66,7 @@ def main(  # noqa: PLR0917 - a command's options
 
 
 def data_sets(folder: Path | None, only: str) -> Iterator[tuple[str, Baskets]]:
-    """The basket files of the folder and the demo's groceries, if their names contain `only`."""
+    """The basket files of the folder and the demo's groceries, if the name contains `only`."""
     for file in sorted(folder.glob("*.txt.gz")) if folder else []:
         if only in file.name:
             yield file.name.split(".")[0], read_baskets(str(file)).baskets
@@ -77,7 +79,7 @@ def data_sets(folder: Path | None, only: str) -> Iterator[tuple[str, Baskets]]:
 def _measure(baskets: Baskets, seed: int, steps: int) -> dict[str, Any]:
     validation = validation_size(len(baskets), tuned=True)
     parts = split(baskets, validation=validation, holdout=HOLDOUT, seed=seed)
-    learned = learn(parts, FitOptions(seed=seed, steps=steps), effort="quick")
+    learned = train_model(parts, FitOptions(seed=seed, steps=steps), effort="quick")
     kernel = learned.result.kernel
     tripod = TripodModel(learned.next_item)
     peers, skipped = fit_baselines(parts.train, parts.validation, (*BASELINES, Blend))
@@ -106,11 +108,11 @@ def _measure(baskets: Baskets, seed: int, steps: int) -> dict[str, Any]:
 def _calibration(tripod: TripodModel, test: Baskets, seed: int) -> dict[str, Any] | None:
     prefixes, _ = random_prefixes(test, 1, np.random.default_rng(seed))
     found = calibration_of(tripod.model, prefixes)
-    return None if found is None else found.as_dict()
+    return None if found is None else asdict(found)
 
 
 def _figures(own: dict[str, Any], tripod: dict[str, Any]) -> dict[str, dict[str, float]]:
-    """Each metric's mean, and how far Tripod is ahead of it with the standard error of that, by query."""
+    """The mean of each metric and Tripod's lead over it, paired by query, with standard errors."""
     figures = {}
     for metric in (metric for metric in METRICS if metric in own):
         lead = tripod[metric] - own[metric]

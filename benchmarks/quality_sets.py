@@ -1,4 +1,4 @@
-"""Sets, not only next items: telling real baskets from made-up ones, completing half a basket, redundancy."""
+"""Quality of sets: AUC of real against random baskets, completion of half baskets, and redundancy."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from numpy.typing import NDArray
 from model_store import Knobs
 from ndpp import Kernel, Relevance, Tilt, map_greedy
 from training.baselines import LinearBaseline
+from training.basket_matrix import basket_matrix
 from training.baskets import Baskets, ItemRows
 from training.evaluation.tripod import TripodModel
-from training.incidence import incidence
 from training.recommender import Recommender
 from training.splitting import Split
 
-_COMPLETED = 500  # baskets: each takes a bundle
-_SMALLEST = 4  # items: half of it is two
-_RARELY = 0.5  # two items that meet less often than this share of what chance would have are substitutes
-_EXPECTED = 5  # … if chance would have them meet in this many baskets: below, nobody can tell
+_COMPLETED = 500  # baskets to complete
+_SMALLEST = 4  # items in the smallest basket to complete
+_RARELY = 0.5  # substitutes are in fewer joint baskets than this share of the number expected by chance
+_EXPECTED = 5  # fewest expected joint baskets to call a pair substitutes
 
 Pairs = NDArray[np.bool_]  # (M, M)
 
@@ -28,7 +28,7 @@ Pairs = NDArray[np.bool_]  # (M, M)
 def measure_sets(
     tripod: TripodModel, knobs: Knobs, others: Sequence[Recommender], parts: Split, seed: int
 ) -> dict[str, Any]:
-    """All three, for Tripod and its peers."""
+    """The set metrics of Tripod and the baselines."""
     rng, train, test = np.random.default_rng(seed), parts.train, parts.test
     real = [basket for basket in test if len(basket) > 1]
     twins = popular_twins(real, train.counts, rng)
@@ -52,9 +52,9 @@ def measure_sets(
 def popular_twins(
     sets: Sequence[ItemRows], counts: NDArray[np.int64], rng: np.random.Generator
 ) -> list[ItemRows]:
-    """For each set one of the same size, drawn by popularity: as likely item by item, but unrelated."""
+    """For each set, a random one of the same size with items drawn independently by popularity."""
     chances = np.log(np.maximum(counts, 0.5))
-    # The largest of log p plus Gumbel noise are a draw without replacement.
+    # The largest values of log p plus Gumbel noise are a draw without replacement.
     return [
         np.argpartition(-(chances + rng.gumbel(size=len(chances))), len(rows))[: len(rows)].astype(np.int32)
         for rows in sets
@@ -62,13 +62,13 @@ def popular_twins(
 
 
 def pair_scores(peer: LinearBaseline, sets: Sequence[ItemRows]) -> NDArray[np.float64]:
-    """How much the items of each set speak for one another, on average over its pairs."""
+    """The mean weight between the items of each set, over all pairs."""
     weights = peer.weights
     return np.array([float(weights[rows][:, rows].sum()) / (len(rows) * (len(rows) - 1)) for rows in sets])
 
 
 def auc(real: NDArray[np.float64], made_up: NDArray[np.float64]) -> float:
-    """How often a real set scores above its twin, which has the same size; ties half."""
+    """How often a real set scores above its random twin of the same size; ties count half."""
     return float((np.sign(real - made_up) + 1).mean() / 2)
 
 
@@ -79,7 +79,7 @@ def _completion(
     parts: Split,
     rng: np.random.Generator,
 ) -> dict[str, dict[str, float]]:
-    """Show half of a basket, ask for as many items as the other half has: recall, and substitutes inside."""
+    """Recall of the other half of a basket given one half, and the share of substitutes in the answer."""
     shuffled = [rng.permutation(basket) for basket in parts.test if len(basket) >= _SMALLEST]
     shuffled = shuffled[:_COMPLETED]
     shown = [basket[: (len(basket) + 1) // 2] for basket in shuffled]
@@ -107,7 +107,7 @@ def _completion(
 def _bundle(
     kernel: Kernel, relevance: Relevance | None, knobs: Knobs, cart: ItemRows, k: int
 ) -> NDArray[np.intp]:
-    """The greedy MAP completion, as it is served."""
+    """The greedy MAP completion, as in serving."""
     tilt = Tilt.popularity(kernel, knobs.popularity)
     if relevance is not None:
         tilt = tilt * Tilt.relevance(relevance, cart, knobs.relevance)
@@ -127,8 +127,8 @@ def _top_lists(
 
 
 def substitutes(train: Baskets) -> Pairs:
-    """Pairs that meet in less than half of the baskets in which chance would have them meet."""
-    X = incidence(train).astype(np.float64)
+    """Pairs with fewer than half of the joint baskets expected by chance."""
+    X = basket_matrix(train).astype(np.float64)
     together = (X.T @ X).toarray()
     expected = np.outer(train.counts, train.counts) / len(train)
     rare: Pairs = (together < _RARELY * expected) & (expected >= _EXPECTED)
@@ -137,7 +137,7 @@ def substitutes(train: Baskets) -> Pairs:
 
 
 def _share_of_pairs(sets: Sequence[NDArray[np.intp]], apart: Pairs) -> float:
-    """In percent, of all pairs inside the sets."""
+    """The share of these pairs among all pairs inside the sets, in percent."""
     inside = sum(int(apart[np.ix_(rows, rows)].sum()) for rows in sets)
     pairs = sum(len(rows) * (len(rows) - 1) for rows in sets)
     return 100 * inside / max(pairs, 1)

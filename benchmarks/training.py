@@ -1,4 +1,4 @@
-"""How fast and how large training is: `python -m benchmarks.training [--data DIR]`."""
+"""Time and memory of training: `python -m benchmarks.training [--data DIR]`."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from benchmarks.machine import describe_machine, save_results
 from benchmarks.padded import PaddedNdpp
 from training.baskets import Baskets
 from training.fitting import Progress, fit, resolve_options
-from training.generated import generate_baskets
-from training.likelihood import group_by_size
+from training.fitting.fit_state import FitState
+from training.fitting.likelihood import group_by_size
 from training.options import FitOptions
 from training.reading import read_baskets
 from training.splitting import split
-from training.state import FitState
+from training.synthetic import generate_baskets
 
 PAPER_TEST_LOG_LIKELIHOOD = {"amazon_apparel": -9.63, "amazon_3category": -17.14, "uk_retail": -100.65}
 CATALOGUES = (10_000, 20_000, 50_000, 100_000, 200_000, 371_410, 400_000)
@@ -34,7 +34,7 @@ console = Console()
 
 
 def against_padded(baskets: Baskets, steps: int) -> dict[str, float]:
-    """Seconds a step, ours and the padded float64 one, on the same batches of the same model."""
+    """Seconds per step, ours and the padded float64 one, for the same model."""
     options = resolve_options(FitOptions(alpha=0, beta=0, diagonal=False), baskets)
     state = FitState(baskets, baskets.select(np.arange(300)), options)
     padded = PaddedNdpp(state.model.F, state.model.rank)
@@ -56,7 +56,7 @@ def one_size(items: int, steps: int) -> dict[str, float]:
     state = FitState(train, train.select(np.arange(300)), options)
     state.evaluate()
     times = [_seconds(state.advance) for _ in range(steps)]
-    # Not ru_maxrss, which a process inherits from its parent.
+    # Not ru_maxrss: a process inherits it from its parent.
     peak = int(re.findall(r"VmHWM:\s+(\d+) kB", Path("/proc/self/status").read_text())[0]) / 2**20
     return {
         "items": len(train.catalogue),
@@ -67,7 +67,7 @@ def one_size(items: int, steps: int) -> dict[str, float]:
 
 
 def growth(steps: int) -> list[dict[str, float]]:
-    """`one_size` for every catalogue, each in a process of its own, so that each has its own peak."""
+    """`one_size` for every catalogue, each in its own process to measure its own peak memory."""
     rows = []
     for items in CATALOGUES:
         command = [
@@ -84,7 +84,7 @@ def growth(steps: int) -> list[dict[str, float]]:
 
 
 def doubling(steps: int) -> dict[str, float]:
-    """The step time of twice the catalogue at the same rank, as a ratio; both take their steps in turns."""
+    """The ratio of step times if the catalogue doubles at the same rank; both take steps in turns."""
     states = {}
     for items in (100_000, 200_000):
         train = generate_baskets(items, 50_000, mean_size=20, seed=1)
@@ -99,14 +99,14 @@ def doubling(steps: int) -> dict[str, float]:
 
 
 def _seconds(work: Callable[[], object]) -> float:
-    """Processor time, which other programs on the machine disturb least; all of this runs on one thread."""
+    """Processor time, which other programs affect least; everything runs on one thread."""
     began = time.process_time()
     work()
     return time.process_time() - began
 
 
 def time_to_paper(data: Path) -> list[dict[str, float | str]]:
-    """Seconds until the test log-likelihood passes the paper's, with the default options."""
+    """Seconds until the test log-likelihood exceeds the paper's, with the default options."""
     rows: list[dict[str, float | str]] = []
     for name, wanted in PAPER_TEST_LOG_LIKELIHOOD.items():
         file = data / f"{name}.txt.gz"
@@ -122,7 +122,7 @@ def time_to_paper(data: Path) -> list[dict[str, float | str]]:
             if progress.validation > wanted:
                 reached.append(time.monotonic() - began)
 
-        # The test baskets take the validation's place: this measures time, it does not choose a model.
+        # Test baskets instead of validation baskets: this measures time and does not choose a model.
         result = fit(parts.train, parts.test, FitOptions(), callback=note)
         seconds = reached[0] if reached else float("nan")
         rows.append(

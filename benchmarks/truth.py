@@ -1,8 +1,8 @@
-"""Is every number true? `python -m benchmarks.truth --data DIR` judges the real service by unseen baskets.
+"""Compare the numbers of the running service with held-out baskets: `python -m benchmarks.truth --data DIR`.
 
-For every data set and seed: hold 2,000 baskets out, run `python -m training fit --tune quick` on the others,
-start `python -m app serve`, ask it about the held-out baskets over HTTP, and compare what it claims with what
-is true. The goals stand beside the figures.
+For each data set and seed, 2,000 baskets are held out, `python -m training fit --tune quick` learns from the
+others, `python -m app serve` is started, and its answers over HTTP about the held-out baskets are compared
+with the observed values. The page shows the figures next to the goals.
 """
 
 from __future__ import annotations
@@ -44,29 +44,29 @@ console = Console()
 
 def main(  # noqa: PLR0917 - a command's options
     data: Annotated[
-        Path | None, typer.Option(help="A folder of *.txt.gz basket files, beside the groceries.")
+        Path | None, typer.Option(help="Folder of *.txt.gz basket files, in addition to the groceries.")
     ] = None,
-    seeds: Annotated[int, typer.Option(help="Splits and fits of each data set.")] = 1,
-    first_seed: Annotated[int, typer.Option(help="The first of them.")] = 0,
-    steps: Annotated[int, typer.Option(help="Steps of each fit.")] = FitOptions().steps,
+    seeds: Annotated[int, typer.Option(help="Number of seeds per data set.")] = 1,
+    first_seed: Annotated[int, typer.Option(help="First seed.")] = 0,
+    steps: Annotated[int, typer.Option(help="Number of steps of each fit.")] = FitOptions().steps,
     only: Annotated[str, typer.Option(help="Only data sets whose name contains this.")] = "",
     keep: Annotated[
         Path | None,
         typer.Option(
             help="Keep training baskets, leave-one-out queries and model store of each run in DIR/NAME-SEED. "
-            "A model that is there already is judged without another fit."
+            "A model that is already there is evaluated without another fit."
         ),
     ] = None,
     against: Annotated[
         Path | None,
         typer.Option(
-            help="Rank the leave-one-out queries with other models as well: DIR/NAME-SEED is a store whose "
-            "active model was fitted on the same training baskets."
+            help="Compare with other models on the leave-one-out queries: DIR/NAME-SEED is a model store "
+            "whose active model was fitted to the same training baskets."
         ),
     ] = None,
-    page: Annotated[bool, typer.Option(help="Only write the page from the figures of the last run.")] = False,
+    page: Annotated[bool, typer.Option(help="Only write the page from the last results.")] = False,
 ) -> None:
-    """Measure, keep the figures in benchmarks/results/truth.json and write docs/truth.md."""
+    """Run the benchmark, save benchmarks/results/truth.json and write docs/truth.md."""
     if not page:
         runs: list[dict[str, Any]] = []
         with tempfile.TemporaryDirectory() as scratch:
@@ -112,7 +112,7 @@ def _write_baskets(baskets: Baskets, path: Path) -> None:
 
 
 def _write_queries(queries: Queries, names: tuple[str, ...], path: Path) -> None:
-    """As `python -m training evaluate --queries` reads them, of any release."""
+    """Write queries in the format of `python -m training evaluate --queries`."""
     with path.open("w", encoding="utf-8") as file:
         for cart, target in zip(queries.carts, queries.targets, strict=True):
             file.write(json.dumps({"cart": [names[row] for row in cart], "target": names[target]}) + "\n")
@@ -137,7 +137,7 @@ def _serving(store: Path) -> Iterator[httpx.Client]:
 
 
 def _marks(store: Path, queries: Queries, names: tuple[str, ...]) -> dict[str, NDArray[np.float64]]:
-    """Each metric's value for every leave-one-out query, from the active model of a store."""
+    """Each metric's value for every leave-one-out query, from the active model of a model store."""
     stored = ModelStore(store).open()
     asked = translate_queries(queries, names, stored.items.ids)
     marks = rank_metrics(rank_targets(TripodModel(stored.next_item), asked))
@@ -147,7 +147,7 @@ def _marks(store: Path, queries: Queries, names: tuple[str, ...]) -> dict[str, N
 def _lead(
     own: dict[str, NDArray[np.float64]], other: dict[str, NDArray[np.float64]]
 ) -> dict[str, dict[str, float]]:
-    """How far the model is ahead of the other one, paired by query, and half of the 95 % interval."""
+    """The model's lead over the other one, paired by query, and half of its 95 % interval."""
     lead = {metric: own[metric] - other[metric] for metric in METRICS}
     return {
         metric: {

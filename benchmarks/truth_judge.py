@@ -1,6 +1,6 @@
-"""Judges what a running service claims, over HTTP, by baskets that its model has not seen.
+"""Compare the answers of a running service over HTTP with baskets that its model has not seen.
 
-It counts by itself and shares no code with what it judges.
+The counting here shares no code with the service.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from numpy.typing import NDArray
 from training.baskets import Baskets
 from training.evaluation.queries import random_prefixes
 
-SHOWN = 10  # suggestions that are judged
-BINS = 10  # of equal mass
+SHOWN = 10  # suggestions per cart
+BINS = 10  # with equal numbers of suggestions
 LARGEST_BATCH = 256
 MOST_RELATED = 100
 SIZE_CLASSES = (1, 2, 3, 5, 9, 17, 33)  # the smallest basket of each class
-ENOUGH_BY_CHANCE = 3.0  # baskets that it takes to tell whether two items avoid each other
+ENOUGH_BY_CHANCE = 3.0  # fewest expected joint baskets to check whether two items are substitutes
 RARELY_TOGETHER = 0.8
 _PAIRS_AT_ONCE = 20_000
 
@@ -30,7 +30,7 @@ Vector = NDArray[np.float64]
 
 
 def judge(service: httpx.Client, items: Sequence[str], held_out: Baskets, seed: int) -> Figures:
-    """Ask about a random prefix of each basket and about the relations of all items of the model."""
+    """Request suggestions for a random prefix of each basket, and the related items of all items."""
     rng = np.random.default_rng(seed)
     return {
         **_next_items(service, held_out, rng),
@@ -75,7 +75,7 @@ def _claim(claimed: Vector, true: NDArray[Any]) -> dict[str, float]:
 
 
 def _basket_sizes(service: httpx.Client, held_out: Baskets, rng: np.random.Generator) -> Figures:
-    """The first 1 to s items of each basket of s, in random order."""
+    """Request insights for a random non-empty prefix of each basket."""
     answers, further = [], []
     for basket in held_out:
         length = int(rng.integers(1, len(basket) + 1))
@@ -120,7 +120,7 @@ def _relations(service: httpx.Client, items: Sequence[str], held_out: Baskets) -
 
 
 def _stated(service: httpx.Client, items: Sequence[str], relation: str) -> dict[tuple[str, str], float]:
-    """The stated lift of each pair, which may be listed for either item."""
+    """The lift of each pair, which may be listed for either item."""
     lifts = {}
     for item in items:
         path = f"/items/{quote(item, safe='')}/related"
@@ -132,14 +132,14 @@ def _stated(service: httpx.Client, items: Sequence[str], relation: str) -> dict[
 
 
 class PairCounts(NamedTuple):
-    """Baskets that hold both items of each pair, and those that would by chance."""
+    """Baskets that hold both items of each pair, and the number expected by chance."""
 
     together: NDArray[np.int64]
     by_chance: Vector
 
 
 def count_pairs(baskets: Baskets, pairs: Iterable[tuple[str, str]]) -> PairCounts:
-    """Chance: the sum over classes of baskets of like size of N · p(first) · p(second)."""
+    """Count pairs; by chance is the sum over basket-size classes of N · p(first) · p(second)."""
     row_of = {item: row for row, item in enumerate(baskets.catalogue)}
     rows = np.array([(row_of[one], row_of[other]) for one, other in pairs], dtype=np.intp).reshape(-1, 2)
     holds = np.zeros((len(baskets.catalogue), len(baskets)), dtype=np.bool_)

@@ -1,8 +1,8 @@
-"""What `--init previous` saves: `python -m benchmarks.warm_start --data uk_retail.txt.gz`.
+"""Savings by `--init previous`: `python -m benchmarks.warm_start --data uk_retail.txt.gz`.
 
-Baskets stand oldest first. A model of the first 80 % is there; now the rest has come. What a fit from there
-reaches in a few steps is held against the steps that a fresh fit on everything needs for the same validation
-log-likelihood; the validation baskets are from the newest fifth, and none of the fits has seen them.
+The baskets are in order of time. A model of the first 80 % exists, and the rest is new. The result of a short
+fit that starts from that model is compared with the number of steps that a fresh fit on all baskets needs for
+the same validation log-likelihood. The validation baskets are from the newest fifth; no fit learns from them.
 """
 
 from __future__ import annotations
@@ -17,15 +17,14 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks.machine import save_results
-from training.baskets import Baskets
-from training.evaluation.queries import translate
+from training.baskets import Baskets, translate
 from training.fitting import FitResult, fit
+from training.fitting.warm_start import Previous
 from training.options import FitOptions
 from training.reading import read_baskets
 from training.splitting import split
-from training.warm_start import Previous
 
-_NEW = 0.2  # the share of baskets that came since
+_NEW = 0.2  # the share of new baskets
 _VALIDATION = 300
 
 
@@ -38,7 +37,7 @@ class Run:
     start: float  # validation log-likelihood before the first step
     best: float
     best_step: int
-    fresh_step: int | None  # the first evaluation at which the fresh fit is as good as this one's best
+    fresh_step: int | None  # the first evaluated step at which the fresh fit reaches this best
 
 
 def main(
@@ -48,7 +47,7 @@ def main(
     skew_rank: int = 100,
     seed: int = 0,
 ) -> None:
-    """Fit the old baskets, then all of them: afresh, and from where the old model ended."""
+    """Fit the old baskets, then all baskets: a fresh fit, and fits that start from the old model."""
     baskets = read_baskets(str(data)).baskets
     old_count = round(len(baskets) * (1 - _NEW))
     order = np.random.default_rng(seed).permutation(np.arange(old_count, len(baskets)))
@@ -86,7 +85,7 @@ def _run(name: str, result: FitResult, fresh: FitResult) -> Run:
 
 
 def _show(runs: list[Run], baskets: Baskets) -> None:
-    table = Table("begins", "steps", "at step 0", "best", "at step", "a fresh fit is as good at step")
+    table = Table("start", "steps", "at step 0", "best", "at step", "step at which the fresh fit is as good")
     for run in runs:
         reached = "never" if run.fresh_step is None else str(run.fresh_step)
         table.add_row(

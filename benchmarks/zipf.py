@@ -1,4 +1,4 @@
-"""Generated kernels shaped like trained ones: popularity falls as 1/rank, items come in topics."""
+"""Generated kernels similar to trained ones: popularity falls as 1/rank, and items belong to topics."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def zipf_kernel(items: int, rank: int) -> Kernel:
     factors = rng.standard_normal((items, rank), dtype=np.float32)
     topics = rng.standard_normal((TOPICS, rank), dtype=np.float32)
     topic_of = rng.integers(0, TOPICS, items)
-    for start in range(0, items, 65_536):  # in pieces, so that a large catalogue is never held twice
+    for start in range(0, items, 65_536):  # in blocks, to avoid a second copy of a large catalogue
         rows = slice(start, start + 65_536)
         factors[rows] += topics[topic_of[rows]]
         factors[rows] *= lengths[rows] / np.float32(np.sqrt(2))
@@ -32,7 +32,7 @@ def zipf_kernel(items: int, rank: int) -> Kernel:
 
 
 def popular_carts(items: int, size: int, count: int) -> list[list[int]]:
-    """Carts as shops see them: popular rows more often, in proportion to 1/rank."""
+    """Random carts in which rows occur in proportion to 1/rank, as popular items do in shops."""
     rng = np.random.default_rng(1)
     carts = []
     for _ in range(count):

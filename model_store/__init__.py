@@ -1,18 +1,18 @@
 """Versioned, checksummed, atomic model artifacts.
 
 ModelStoreError
-├── BadRequestError             the caller asked for something that cannot be done
-│   ├── InvalidDraftError       kernel, items, relevance or files of a draft do not fit together
-│   ├── InvalidVersionError     not a version name at all, for instance `../../x`
-│   ├── UnknownVersionError     no such version in this store (or deleted in the meantime)
-│   ├── UnknownFileError        the model has no such extra file
+├── BadRequestError             the request cannot be fulfilled
+│   ├── InvalidDraftError       the parts of a draft do not fit together
+│   ├── InvalidVersionError     not a version name, for instance `../../x`
+│   ├── UnknownVersionError     no such version, or deleted meanwhile
+│   ├── UnknownFileError        the version has no such file
 │   ├── NoActiveModelError      no version has been activated yet
 │   └── ActiveVersionError      the active version cannot be deleted
-├── DamagedModelError           a file is missing, truncated, altered or contradicts another
-│   └── NewerFormatError        written by a newer Tripod than this one
-└── StorageError                the disk or the network failed: full, read-only, unreachable
+├── DamagedModelError           a file is missing, truncated, altered or does not fit the others
+│   └── NewerFormatError        written by a newer release
+└── StorageError                the disk or the network failed
 
-Each message is one sentence that names the file or version concerned.
+Each message is one sentence that names the file or version.
 """
 
 from model_store.artifact import Draft, StoredModel
@@ -32,6 +32,7 @@ from model_store.errors import (
 from model_store.history import Activated
 from model_store.items import Items
 from model_store.manifest import Kind, Knobs, Manifest
+from model_store.places import default_data, default_store
 from model_store.store import ModelStore, VersionInfo
 
 __all__ = [
@@ -55,4 +56,6 @@ __all__ = [
     "UnknownFileError",
     "UnknownVersionError",
     "VersionInfo",
+    "default_data",
+    "default_store",
 ]

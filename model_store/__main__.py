@@ -1,4 +1,4 @@
-"""`python -m model_store`: look at the models in a store, check them, switch between them."""
+"""`python -m model_store`: list, show, verify, activate, delete and prune model versions."""
 
 from __future__ import annotations
 
@@ -10,35 +10,44 @@ from rich.console import Console
 from rich.table import Table
 
 from model_store.errors import BadRequestError, ModelStoreError
+from model_store.kernel_file import KERNEL, Tensor, formula
 from model_store.manifest import Manifest
+from model_store.places import DEFAULT_STORE, default_store
 from model_store.store import ModelStore, VersionInfo
 
-DEFAULT_STORE = "model_store/artifacts"
-
 cli = typer.Typer(
-    help="Versioned models: list, check, activate and tidy up.",
+    help="List, check, activate and remove model versions.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
 )
 
 StoreBefore = Annotated[
-    str, typer.Option("--store", envvar="TRIPOD_STORE", help="Folder or URL of the store.", metavar="DIR")
+    str | None,
+    typer.Option(
+        "--store",
+        envvar="TRIPOD_STORE",
+        help="The model store: a folder or an fsspec URL.",
+        metavar="DIR",
+        show_default=DEFAULT_STORE,
+    ),
 ]
-Store = Annotated[str | None, typer.Option("--store", help="The same, after the command.", metavar="DIR")]
+Store = Annotated[
+    str | None, typer.Option("--store", help="The model store, as before the command.", metavar="DIR")
+]
 Version = Annotated[str, typer.Argument(help="Name of the version, see `list`.", metavar="V")]
 AsJson = Annotated[bool, typer.Option("--json", help="Machine-readable output.")]
 
 
 @cli.callback()
-def choose_store(context: typer.Context, store: StoreBefore = DEFAULT_STORE) -> None:
-    """Remember the store given before the command."""
+def choose_store(context: typer.Context, store: StoreBefore = None) -> None:
+    """Keep the `--store` given before the command."""
     context.obj = store
 
 
 @cli.command("list")
 def list_versions(context: typer.Context, as_json: AsJson = False, store: Store = None) -> None:
-    """All versions, newest first; broken ones are reported."""
+    """List all versions, newest first, and report the broken ones."""
     opened = _store(context, store)
     versions, broken = opened.versions(), opened.broken()
     if as_json:
@@ -55,24 +64,26 @@ def list_versions(context: typer.Context, as_json: AsJson = False, store: Store 
 
 @cli.command()
 def show(context: typer.Context, version: Version, as_json: AsJson = False, store: Store = None) -> None:
-    """Everything a version says about itself."""
+    """Print a version's manifest and the tensors of its kernel."""
     opened = _store(context, store)
-    manifest = opened.manifest(version)
+    manifest, tensors = opened.manifest(version), opened.tensors(version)
     fields = {"active": version == opened.active(), **manifest.model_dump(mode="json")}
     if as_json:
-        _print_json(fields)
+        described = [tensor._asdict() for tensor in tensors]
+        _print_json({**fields, "tensors": described, "formula": formula(tensors)})
         return
     table = Table("", "", show_header=False, box=None)
     for name, value in fields.items():
         table.add_row(name, _lines(value) if isinstance(value, dict) else str(value))
     Console().print(table, markup=False)
+    Console().print(f"\n{KERNEL}: {formula(tensors)}\n", _tensor_table(tensors), markup=False)
 
 
 @cli.command()
 def verify(context: typer.Context, version: Version, store: Store = None) -> None:
-    """Check every byte of a version."""
+    """Check the files of a version against their checksums."""
     manifest = _store(context, store).verify(version)
-    typer.echo(f"{version} is sound: {len(manifest.files)} files, {_bytes(manifest):,} bytes.")
+    typer.echo(f"{version} is valid: {len(manifest.files)} files, {_bytes(manifest):,} bytes.")
 
 
 @cli.command()
@@ -84,7 +95,7 @@ def activate(context: typer.Context, version: Version, store: Store = None) -> N
 
 @cli.command()
 def delete(context: typer.Context, version: Version, store: Store = None) -> None:
-    """Remove a version; never the active one."""
+    """Remove a version. The active one cannot be removed."""
     _store(context, store).delete(version)
     typer.echo(f"{version} is deleted.")
 
@@ -92,16 +103,16 @@ def delete(context: typer.Context, version: Version, store: Store = None) -> Non
 @cli.command()
 def prune(
     context: typer.Context,
-    keep: Annotated[int, typer.Option(min=0, help="How many of the newest versions stay.")],
+    keep: Annotated[int, typer.Option(min=0, help="Number of newest versions to keep.")],
     store: Store = None,
 ) -> None:
-    """Remove old versions and unfinished ones; the active one and the one before it always stay."""
+    """Remove old and unfinished versions, but never the active one or the one active before it."""
     removed = _store(context, store).prune(keep)
     typer.echo(f"{len(removed)} deleted{': ' if removed else ''}{', '.join(removed)}.")
 
 
 def main() -> None:
-    """Run the command line; an error is one sentence, never a traceback."""
+    """Run the command line; an error is printed as one sentence."""
     try:
         cli(prog_name="python -m model_store")
     except ModelStoreError as error:
@@ -110,7 +121,7 @@ def main() -> None:
 
 
 def _store(context: typer.Context, store: str | None) -> ModelStore:
-    return ModelStore(store or context.obj)
+    return ModelStore(store or context.obj or default_store())
 
 
 def _bytes(manifest: Manifest) -> int:
@@ -138,6 +149,13 @@ def _listing(versions: list[VersionInfo]) -> Table:
         row = _summary(info)
         numbers = (f"{row[name]:,}" for name in ("items", "rank", "bytes"))
         table.add_row(info.version, "active" if info.active else "", row["kind"], *numbers)
+    return table
+
+
+def _tensor_table(tensors: list[Tensor]) -> Table:
+    table = Table("tensor", "shape", "dtype", "meaning", box=None)
+    for name, shape, dtype, meaning in tensors:
+        table.add_row(name, " × ".join(f"{length:,}" for length in shape), dtype, meaning)
     return table
 
 

@@ -1,4 +1,4 @@
-"""Dataclasses of arrays and numbers as safetensors files; large arrays are memory-mapped, not copied."""
+"""Dataclasses of arrays and numbers as safetensors files; large arrays are memory-mapped."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import json
 from dataclasses import fields
 from math import prod
 from pathlib import Path
-from typing import Any, TypeVar, get_type_hints
+from typing import Any, BinaryIO, TypeVar, get_type_hints
 
 import numpy as np
 import safetensors.numpy
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 Part = TypeVar("Part")
 
-# A process dies if a file that it has mapped is truncated, so arrays up to this size are copied.
+# Truncating a mapped file kills the processes that read it, so arrays up to this size are copied.
 _COPIED_BYTES = 64 << 20
 _TYPES = {
     "F64": np.float64,
@@ -27,14 +27,14 @@ _TYPES = {
 
 
 def write_arrays(part: Any, path: Path) -> None:
-    """Write a dataclass whose fields are arrays, numbers, or None (left out)."""
+    """Write a dataclass whose fields are arrays, numbers or None; None is left out."""
     values = {field.name: getattr(part, field.name) for field in fields(part)}
     tensors = {name: np.ascontiguousarray(value) for name, value in values.items() if value is not None}
     safetensors.numpy.save_file(tensors, path)
 
 
 def read_arrays(kind: type[Part], path: Path) -> Part:
-    """Read what `write_arrays` wrote; an array that is missing in the file must be optional in `kind`."""
+    """Read a file of `write_arrays`; a field missing in the file needs a default in `kind`."""
     header, start = _header(path)
     hints = get_type_hints(kind)
     values: dict[str, Any] = {}
@@ -46,24 +46,39 @@ def read_arrays(kind: type[Part], path: Path) -> Part:
 
 
 def read_array(path: Path, name: str) -> NDArray[Any]:
-    """One array of a safetensors file."""
+    """Read one array of a safetensors file."""
     header, start = _header(path)
     return _read(path, header[name], start)
 
 
-def _header(path: Path) -> tuple[dict[str, Any], int]:
-    with path.open("rb") as file:
-        length = int.from_bytes(file.read(8), "little")
-        header: dict[str, Any] = json.loads(file.read(length))
+def read_header(file: BinaryIO) -> tuple[dict[str, Any], int]:
+    """The header of an open safetensors file, and the position from which its offsets count."""
+    length = int.from_bytes(file.read(8), "little")
+    header: dict[str, Any] = json.loads(file.read(length))
     return header, 8 + length
 
 
-def _read(path: Path, entry: dict[str, Any], start: int) -> NDArray[Any]:
+def is_large(size: int) -> bool:
+    """Whether an array of this many bytes is memory-mapped when it is read."""
+    return size > _COPIED_BYTES
+
+
+def _header(path: Path) -> tuple[dict[str, Any], int]:
+    with path.open("rb") as file:
+        return read_header(file)
+
+
+def dtype_of(entry: dict[str, Any]) -> np.dtype[Any]:
+    """The type of an array, from its entry in the header; ValueError if no model has arrays of this type."""
     if entry["dtype"] not in _TYPES:
         raise ValueError(f"an array is stored as {entry['dtype']}, expected one of {', '.join(_TYPES)}")
-    dtype, shape = np.dtype(_TYPES[entry["dtype"]]), tuple(entry["shape"])
+    return np.dtype(_TYPES[entry["dtype"]])
+
+
+def _read(path: Path, entry: dict[str, Any], start: int) -> NDArray[Any]:
+    dtype, shape = dtype_of(entry), tuple(entry["shape"])
     offset = start + entry["data_offsets"][0]
-    if dtype.itemsize * prod(shape) > _COPIED_BYTES:
+    if is_large(dtype.itemsize * prod(shape)):
         return np.memmap(path, dtype=dtype, mode="r", offset=offset, shape=shape)
     with path.open("rb") as file:
         file.seek(offset)

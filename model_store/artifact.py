@@ -1,28 +1,23 @@
-"""A model as files in one folder: written from a draft, read back as a stored model."""
+"""The files of a version: written from a draft, read back as a stored model."""
 
 from __future__ import annotations
 
 import hashlib
 import io
-import json
 import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, fields
 from datetime import datetime
 from functools import partial
-from importlib.metadata import PackageNotFoundError
-from importlib.metadata import version as installed_version
 from pathlib import Path
 from typing import Any, BinaryIO, get_args
 
 import numpy as np
 import safetensors
-import safetensors.numpy
-from numpy.typing import NDArray
 from pydantic import JsonValue
 
-from model_store.arrays import read_array, read_arrays, write_arrays
+from model_store.arrays import read_arrays, write_arrays
 from model_store.errors import (
     DamagedModelError,
     InvalidDraftError,
@@ -32,30 +27,35 @@ from model_store.errors import (
     reason,
 )
 from model_store.items import Items
+from model_store.kernel_file import KERNEL, kernel_tensors, read_kernel, write_kernel
 from model_store.manifest import FILE_NAME, MANIFEST, FileEntry, Kind, Knobs, Manifest, Sizes
+from model_store.version import VERSION
 from ndpp.basket_index import BasketIndex
 from ndpp.basket_sizes import BasketSizes
 from ndpp.coherence import CoherenceScale
 from ndpp.kernel import Kernel
-from ndpp.lifts import Lifts
+from ndpp.lifts import Lifts, RelatedItems
 from ndpp.mixture import Mixture
 from ndpp.next_item import NextItem
 from ndpp.relevance import Relevance
+from ndpp.sets import SetModel, SetPredictor, TopBundles
 
-KERNEL, ITEMS, RELEVANCE = "kernel.safetensors", "items.json", "relevance.npz"
-# Parts that a version may lack (release 0.1 wrote none of them): attribute → class. Each is its own file.
-PARTS: dict[str, type[BasketIndex | Lifts | BasketSizes | CoherenceScale]] = {
+ITEMS, RELEVANCE = "items.json", "relevance.npz"
+# Optional parts, each in its own file (release 0.1 has none): attribute → class.
+PARTS: dict[str, type[BasketIndex | Lifts | BasketSizes | CoherenceScale | SetModel | TopBundles]] = {
     "baskets": BasketIndex,
     "lifts": Lifts,
     "basket_sizes": BasketSizes,
     "coherence": CoherenceScale,
+    "sets": SetModel,
+    "top_bundles": TopBundles,
 }
 _RESERVED = (KERNEL, ITEMS, RELEVANCE, MANIFEST, *(f"{name}.safetensors" for name in PARTS))
 
 
 @dataclass(frozen=True, eq=False)
 class Draft:
-    """A trained model about to be published."""
+    """A trained model to publish."""
 
     kernel: Kernel
     kind: Kind
@@ -67,17 +67,20 @@ class Draft:
     data_fingerprint: str
     seed: int
     files: Mapping[str, bytes] = field(default_factory=dict)  # report.html, report.json, …
-    mixture: Mixture | None = None  # how P(next item | cart) is made of its evidence
-    calibration: dict[str, JsonValue] | None = None  # claimed against true, on baskets not learned from
+    mixture: Mixture | None = None  # coefficients of P(next item | cart)
+    calibration: dict[str, JsonValue] | None = None  # predicted against observed, on held-out baskets
     baskets: BasketIndex | None = None
     basket_sizes: BasketSizes | None = None
     coherence: CoherenceScale | None = None
     lifts: Lifts | None = None
+    sets: SetModel | None = None  # coefficients of P(set | cart)
+    top_bundles: TopBundles | None = None
 
     def __post_init__(self) -> None:
         try:
             if self.kind not in get_args(Kind):
                 raise ValueError(f"its kind {self.kind!r} is none of {', '.join(get_args(Kind))}")
+            kernel_tensors(self.kernel, self.kind)
             check_fit(self.kernel, self.items, self.relevance)
             for part in PARTS:
                 if (given := getattr(self, part)) is not None:
@@ -91,7 +94,7 @@ class Draft:
 
 @dataclass(frozen=True, eq=False)
 class StoredModel:
-    """A published model, opened; large factors are mapped from the file, not copied."""
+    """An opened version; large arrays are memory-mapped."""
 
     version: str
     kernel: Kernel
@@ -103,15 +106,25 @@ class StoredModel:
     lifts: Lifts | None = None
     basket_sizes: BasketSizes | None = None
     coherence: CoherenceScale | None = None
+    sets: SetModel | None = None
+    top_bundles: TopBundles | None = None
 
     @property
     def next_item(self) -> NextItem:
-        """The model that predicts the next item; without a mixture it ranks by the knobs of release 0.1."""
+        """The next-item model; versions of release 0.1 have no mixture and rank by their parameters."""
         mixture = self.manifest.mixture or Mixture.plain(**asdict(self.manifest.knobs))
         return NextItem(self.kernel, mixture, self.relevance, self.baskets)
 
+    @property
+    def set_predictor(self) -> SetPredictor | None:
+        """P(set | cart); None for versions of release 0.1 and versions without tuning."""
+        if self.sets is None or self.lifts is None or self.baskets is None or self.basket_sizes is None:
+            return None
+        relations = RelatedItems(self.kernel, self.lifts)
+        return SetPredictor(self.sets, self.next_item, relations, self.baskets, self.basket_sizes)
+
     def read_file(self, name: str) -> bytes:
-        """The contents of one of the model's files, such as `report.html`, checked."""
+        """Read and verify one of the version's files, such as `report.html`."""
         entry = self.manifest.files.get(name)
         if entry is None:
             raise UnknownFileError(f"model {self.version} has no file {name!r}")
@@ -124,9 +137,9 @@ class StoredModel:
 
 
 def write_files(draft: Draft, version: str, created: datetime, folder: Path) -> None:
-    """Write all of the draft's files and, last, its manifest."""
+    """Write the files of a draft, the manifest last."""
     writers: dict[str, Callable[[Path], object]] = {
-        KERNEL: lambda path: _write_kernel(draft, path),
+        KERNEL: partial(write_kernel, draft.kernel, draft.kind),
         ITEMS: lambda path: path.write_bytes(draft.items.to_json()),
     }
     if (relevance := draft.relevance) is not None:
@@ -160,20 +173,20 @@ def _manifest(draft: Draft, version: str, created: datetime, folder: Path) -> Ma
         knobs=draft.knobs,
         mixture=draft.mixture,
         calibration=draft.calibration,
-        tripod_version=tripod_version(),
+        tripod_version=VERSION,
         files={path.name: _entry(path) for path in sorted(folder.iterdir())},
     )
 
 
 def read_files(folder: Path, manifest: Manifest) -> StoredModel:
-    """Build the model from a folder whose files have been checked against the manifest."""
-    with _damage_named(f"{manifest.version}/{KERNEL}"):
-        kernel = _read_kernel(folder / KERNEL)
-    with _damage_named(f"{manifest.version}/{ITEMS}"):
+    """Read the model from a folder whose files have been verified against the manifest."""
+    with damage_named(f"{manifest.version}/{KERNEL}"):
+        kernel = read_kernel(folder / KERNEL, manifest.kind)
+    with damage_named(f"{manifest.version}/{ITEMS}"):
         items = Items.from_json((folder / ITEMS).read_bytes())
-    with _damage_named(f"{manifest.version}/{RELEVANCE}"):
+    with damage_named(f"{manifest.version}/{RELEVANCE}"):
         relevance = _read_relevance(folder / RELEVANCE) if RELEVANCE in manifest.files else None
-    with _damage_named(f"model {manifest.version}"):
+    with damage_named(f"model {manifest.version}"):
         check_fit(kernel, items, relevance)
     parts = {name: _read_part(folder, manifest, name, kernel.size) for name in PARTS}
     return StoredModel(manifest.version, kernel, items, relevance, manifest, folder, **parts)
@@ -183,15 +196,15 @@ def _read_part(folder: Path, manifest: Manifest, name: str, size: int) -> Any:
     file = f"{name}.safetensors"
     if file not in manifest.files:
         return None
-    with _damage_named(f"{manifest.version}/{file}"):
+    with damage_named(f"{manifest.version}/{file}"):
         part = read_arrays(PARTS[name], folder / file)
         part.check(size)
         return part
 
 
 @contextmanager
-def _damage_named(what: str) -> Iterator[None]:
-    """Whatever a parser throws at us, the file is to blame; a disk that fails is another matter."""
+def damage_named(what: str) -> Iterator[None]:
+    """Turn any error of a parser into a DamagedModelError; errors of the disk pass through."""
     try:
         yield
     except OSError:
@@ -201,13 +214,13 @@ def _damage_named(what: str) -> Iterator[None]:
 
 
 def check_sum(file: BinaryIO, entry: FileEntry, path: str) -> None:
-    """DamagedModelError unless the file's contents are those of the manifest."""
+    """DamagedModelError unless the file has the checksum of the manifest."""
     if _sha256(file) != entry.sha256:
         raise DamagedModelError(f"{path} is damaged: its checksum does not match")
 
 
 def check_fit(kernel: Kernel, items: Items, relevance: Relevance | None) -> None:
-    """ValueError unless kernel, items and relevance speak of the same items."""
+    """ValueError unless kernel, items and relevance have the same items."""
     if len(items) != kernel.size:
         raise ValueError(f"the kernel has {kernel.size} items, the item table {len(items)}")
     if relevance is None:
@@ -225,42 +238,6 @@ def check_fit(kernel: Kernel, items: Items, relevance: Relevance | None) -> None
         raise ValueError("the relevance needs finite weights and a floor above 0")
 
 
-def _write_kernel(draft: Draft, path: Path) -> None:
-    with np.errstate(over="ignore"):
-        factors = np.ascontiguousarray(draft.kernel.factors, dtype=np.float32)
-    if not np.isfinite(factors).all():
-        raise InvalidDraftError("the model cannot be published: its factors exceed the range of float32")
-    tensors: dict[str, NDArray[Any]] = {
-        "F": factors,
-        "X": np.ascontiguousarray(draft.kernel.core),
-        "d": np.ascontiguousarray(draft.kernel.diagonal),
-    }
-    safetensors.numpy.save_file(tensors, path, _kernel_metadata(draft.kernel, draft.kind))
-
-
-def _kernel_metadata(kernel: Kernel, kind: Kind) -> dict[str, str]:
-    """For a reader without our code. Only V's part of the core has ones on its diagonal, C's has zeros."""
-    rank = kernel.rank
-    v = int(np.count_nonzero(np.diag(kernel.core)))
-    columns = {
-        "symmetric": f"V=0:{rank}",
-        "tied": f"V=0:{rank} B=V",
-        "scalable": f"V=0:{v} B={v}:{rank}",
-        "ndpp2019": f"V=0:{v} B={v}:{(v + rank) // 2} C={(v + rank) // 2}:{rank}",
-    }
-    skew_rank = {"symmetric": 0, "tied": rank, "scalable": rank - v, "ndpp2019": (rank - v) // 2}
-    note = {"kind": kind, "rank": rank, "skew_rank": skew_rank[kind], "columns": columns[kind]}
-    # One entry, because safetensors shuffles several: the same model must give the same bytes.
-    return {"model": json.dumps({**note, "form": "L = diag(d) + F X F^T"})}
-
-
-def _read_kernel(path: Path) -> Kernel:
-    factors = read_array(path, "F")  # a large one stays in the page cache, shared by all processes
-    if factors.dtype != np.float32:
-        raise ValueError(f"F is stored as {factors.dtype}, expected float32")
-    return Kernel(factors, read_array(path, "X"), read_array(path, "d"))
-
-
 def _write_relevance(relevance: Relevance, path: Path) -> None:
     arrays = {part.name: getattr(relevance, part.name) for part in fields(relevance)}
     np.savez(path, **{name: array for name, array in arrays.items() if array is not None})
@@ -268,13 +245,7 @@ def _write_relevance(relevance: Relevance, path: Path) -> None:
 
 def _read_relevance(path: Path) -> Relevance:
     with np.load(io.BytesIO(path.read_bytes()), allow_pickle=False) as arrays:
-        return Relevance(
-            offsets=arrays["offsets"],
-            neighbours=arrays["neighbours"],
-            weights=arrays["weights"],
-            floor=float(arrays["floor"]),
-            support=arrays.get("support"),
-        )
+        return Relevance(**{**arrays, "floor": float(arrays["floor"])})
 
 
 def _entry(path: Path) -> FileEntry:
@@ -287,11 +258,3 @@ def _sha256(file: BinaryIO) -> str:
     while chunk := file.read(1 << 20):
         digest.update(chunk)
     return digest.hexdigest()
-
-
-def tripod_version() -> str:
-    """The installed release, `unknown` when Tripod runs from a folder that was never installed."""
-    try:
-        return installed_version("tripod-ndpp")
-    except PackageNotFoundError:
-        return "unknown"

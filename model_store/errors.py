@@ -1,4 +1,4 @@
-"""Everything that can go wrong with a model store; `model_store` draws the tree."""
+"""Errors of the model store; the docstring of `model_store` has the tree."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ import textwrap
 
 
 class ModelStoreError(Exception):
-    """Base of all errors of the model store; its text is one sentence for a person."""
+    """Base of all errors of the model store; its text is one sentence."""
 
 
 class BadRequestError(ModelStoreError):
-    """The caller asked for something that cannot be done."""
+    """The request cannot be fulfilled."""
 
 
 class InvalidDraftError(BadRequestError):
@@ -23,15 +23,15 @@ class InvalidVersionError(BadRequestError):
 
 
 class UnknownVersionError(BadRequestError):
-    """The store has no such version."""
+    """The model store has no such version."""
 
 
 class UnknownFileError(BadRequestError):
-    """The model has no such file."""
+    """The version has no such file."""
 
 
 class NoActiveModelError(BadRequestError):
-    """The store has no active version."""
+    """The model store has no active version."""
 
 
 class ActiveVersionError(BadRequestError):
@@ -39,11 +39,11 @@ class ActiveVersionError(BadRequestError):
 
 
 class DamagedModelError(ModelStoreError):
-    """A stored file is missing, truncated, altered or contradicts another."""
+    """A stored file is missing, truncated, altered or does not fit the others."""
 
 
 class NewerFormatError(DamagedModelError):
-    """The model was written by a newer Tripod than this one."""
+    """The model was written by a newer release."""
 
 
 class StorageError(ModelStoreError):
@@ -51,7 +51,7 @@ class StorageError(ModelStoreError):
 
 
 def reason(error: BaseException) -> str:
-    """The cause in a few words, on one line: `No space left on device`, not `[Errno 28] …`."""
+    """The cause of an error on one line: `No space left on device`, not `[Errno 28] …`."""
     text = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-    text = re.sub(r"^.*I/O error: | \(os error \d+\)", "", text)  # safetensors' way of saying it
+    text = re.sub(r"^.*I/O error: | \(os error \d+\)", "", text)  # as safetensors writes it
     return textwrap.shorten(text, 200, placeholder=" …") or type(error).__name__

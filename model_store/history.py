@@ -1,4 +1,4 @@
-"""What was activated lately, and who decided it: the lines of `HISTORY`."""
+"""The latest activations: the lines of the file `HISTORY`."""
 
 from __future__ import annotations
 
@@ -7,23 +7,20 @@ from dataclasses import dataclass
 
 from model_store.manifest import is_version
 
-_REMEMBERED = 20  # activations
+_LENGTH = 20
 _BY_GATE = "gate"
 
 
 @dataclass(frozen=True)
 class Activated:
-    """A version that was activated, by the gate of a training job or by a person.
-
-    Its line in the file is `VERSION gate`, or `VERSION` for a person's choice.
-    """
+    """A version activated by the gate of a training job (line `VERSION gate`) or by a person (`VERSION`)."""
 
     version: str
     by_gate: bool = False
 
     @classmethod
     def of(cls, line: str) -> Activated:
-        """From its line."""
+        """Parse a line of the file."""
         version, _, mark = line.partition(" ")
         return cls(version, mark == _BY_GATE)
 
@@ -32,19 +29,19 @@ class Activated:
 
 
 def parse_history(text: str) -> list[Activated]:
-    """The entries of the file; what names no version is passed over."""
+    """Parse the file; lines without a version are skipped."""
     entries = map(Activated.of, text.splitlines())
     return newest_of_each(entry for entry in entries if is_version(entry.version))
 
 
 def write_history(entries: Iterable[Activated]) -> str:
-    """The entries as the file's text."""
+    """The text of the file."""
     return "".join(f"{entry}\n" for entry in entries)
 
 
 def newest_of_each(entries: Iterable[Activated]) -> list[Activated]:
-    """Of the entries, newest first, the newest of each version, as many as are remembered."""
+    """The newest entry of each version, newest first, up to the length of the history."""
     newest: dict[str, Activated] = {}
     for entry in entries:
         newest.setdefault(entry.version, entry)
-    return list(newest.values())[:_REMEMBERED]
+    return list(newest.values())[:_LENGTH]

@@ -1,4 +1,4 @@
-"""The catalogue of a model: what is known about each item, in the order of the kernel's rows."""
+"""The item table of a model, in the order of the kernel's rows."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _COLUMNS: dict[str, tuple[str, set[type]]] = {
 
 @dataclass(frozen=True, eq=False)
 class Items:
-    """Columns of equal length, one value per item; None where unknown. An omitted column is all None."""
+    """Columns with one value per item, None where unknown. An omitted column is all None."""
 
     ids: tuple[str, ...]
     names: tuple[str | None, ...] = ()
@@ -45,25 +45,25 @@ class Items:
         object.__setattr__(self, "_rows", {item_id: row for row, item_id in enumerate(self.ids)})
         if len(self._rows) < len(self.ids):
             twice = next(item_id for row, item_id in enumerate(self.ids) if self._rows[item_id] != row)
-            raise ValueError(f"item id {twice!r} occurs twice: every item needs an id of its own")
+            raise ValueError(f"item id {twice!r} occurs twice: ids must be unique")
         if not all(isfinite(price) for price in self.prices if price is not None):
-            raise ValueError("items column 'price' holds a value that is not finite: leave it out if unknown")
+            raise ValueError("items column 'price' holds a value that is not finite: use null if unknown")
 
     def __len__(self) -> int:
         return len(self.ids)
 
     def row_of(self, item_id: str) -> int | None:
-        """The kernel row of an item, None if the model does not know it."""
+        """The kernel row of an item, None for an unknown item."""
         return self._rows.get(item_id)
 
     def to_json(self) -> bytes:
-        """Columnar JSON: one list per column."""
+        """JSON with one list per column."""
         columns = {column: getattr(self, attribute) for attribute, (column, _) in _COLUMNS.items()}
         return json.dumps(columns, ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode()
 
     @classmethod
     def from_json(cls, data: bytes) -> Items:
-        """Read what `to_json` wrote; ValueError says what is wrong with it."""
+        """Parse the output of `to_json`; ValueError names the fault."""
         columns = json.loads(data)
         names = [column for column, _ in _COLUMNS.values()]
         if not isinstance(columns, dict) or not all(isinstance(columns.get(name), list) for name in names):
@@ -72,9 +72,9 @@ class Items:
 
 
 def item_id_fault(text: str) -> str | None:
-    """What keeps a text from being an item id, None if it is one.
+    """Why a text is not a valid item id, None if it is valid.
 
-    New data and requests are held to this rule. A stored model is not: release 0.1 published any id.
+    Applies to new data and requests, not to stored models: release 0.1 published any id.
     """
     if not 1 <= len(text) <= MAX_ID_LENGTH:
         return f"an item id has 1 to {MAX_ID_LENGTH} characters"

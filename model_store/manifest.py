@@ -1,4 +1,4 @@
-"""The manifest: what a version is, how it came about, and the checksum of each of its files."""
+"""The manifest: description of a version and checksums of its files."""
 
 from __future__ import annotations
 
@@ -22,19 +22,20 @@ from pydantic.dataclasses import dataclass
 from model_store.errors import DamagedModelError, InvalidVersionError, NewerFormatError
 from ndpp.mixture import Mixture
 
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2  # 1, of release 0.1, has F and X in the kernel file
 MANIFEST = "manifest.json"
 
 Kind = Literal["symmetric", "ndpp2019", "scalable", "tied"]
-# A plain name in a folder: nothing that could lead out of it.
+# A file name without path separators, so that it cannot leave its folder.
 FILE_NAME = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$"
 _VERSION = re.compile(r"[0-9]{8}-[0-9]{6}-[0-9a-f]{6}")
 _SEAL = b'  "checksum": "'
 
 
-@dataclass(frozen=True)
+# All members are required in schemas of responses, which always have them.
+@dataclass(frozen=True, config=ConfigDict(json_schema_serialization_defaults_required=True))
 class Knobs:
-    """How to serve the model, chosen on validation data; all zero is the paper's conditioning."""
+    """Serving parameters chosen on validation data; all zero is the paper's conditioning."""
 
     decoupling: Annotated[float, Field(ge=0, le=1)] = 0.0  # ω
     relevance: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 0.0  # β
@@ -53,7 +54,7 @@ class FileEntry(_Record):
 
 
 class Sizes(_Record):
-    """M items and R columns of F."""
+    """Number of items, M, and of columns of F = [V B], R."""
 
     items: int
     rank: int
@@ -72,26 +73,26 @@ class Manifest(_Record):
     seed: int
     metrics: dict[str, JsonValue]
     knobs: Knobs
-    mixture: Mixture | None = None  # None: the scores are no probabilities
-    calibration: dict[str, JsonValue] | None = None  # claimed against true, on baskets not learned from
+    mixture: Mixture | None = None  # None: scores are not probabilities
+    calibration: dict[str, JsonValue] | None = None  # predicted against observed, on held-out baskets
     tripod_version: str
     files: dict[Annotated[str, StringConstraints(pattern=FILE_NAME)], FileEntry]
 
     def to_json(self) -> bytes:
-        """JSON whose last line seals all bytes before it, so that no flipped byte goes unnoticed."""
+        """JSON whose last line is a checksum of all bytes before it."""
         text = json.dumps(json.loads(self.model_dump_json()), indent=2, ensure_ascii=False)
         return _sealed(text.removesuffix("\n}").encode() + b",\n")
 
 
 def parse_manifest(data: bytes, version: str) -> Manifest:
-    """Read and check a manifest; a newer format is told apart from damage."""
+    """Parse and verify a manifest; NewerFormatError if a newer release wrote it."""
     where = f"{version}/{MANIFEST}"
     try:
         fields = json.loads(data)
         written = fields["format_version"]
         if isinstance(written, int) and written > FORMAT_VERSION:
             raise NewerFormatError(
-                f"{where} has format {written}, this Tripod reads up to {FORMAT_VERSION}: upgrade Tripod"
+                f"{where} has format {written}, this release reads up to {FORMAT_VERSION}: upgrade Tripod"
             )
         manifest = Manifest.model_validate(fields)
     except (ValueError, KeyError, TypeError, RecursionError) as error:
@@ -112,7 +113,7 @@ def _sealed(body: bytes) -> bytes:
 
 
 def new_version() -> tuple[str, datetime]:
-    """A name that sorts by time, to the microsecond: date, time and the second's fraction in hexadecimal."""
+    """A name that sorts by time: date, time and the fraction of the second in hexadecimal."""
     now = datetime.now(UTC)
     fraction = (now.microsecond << 24) // 1_000_000
     return f"{now:%Y%m%d-%H%M%S}-{fraction:06x}", now
@@ -124,9 +125,7 @@ def is_version(text: str) -> bool:
 
 
 def check_version(text: str) -> str:
-    """The text itself if it is a version name: the gate every name from outside passes."""
+    """The text if it is a version name, else InvalidVersionError; checks every name given by a caller."""
     if not is_version(text):
-        raise InvalidVersionError(
-            f"{text!r} is not a version name: it looks like 20261116-021530-3f9a1c, see `list`"
-        )
+        raise InvalidVersionError(f"{text!r} is not a version name such as 20261116-021530-3f9a1c")
     return text

@@ -1,4 +1,4 @@
-"""A store behind any fsspec URL: no atomic rename there, so a version exists once its manifest does."""
+"""Storage behind an fsspec URL. Without atomic renames, a version exists once its manifest does."""
 
 from __future__ import annotations
 
@@ -18,13 +18,16 @@ from model_store.artifact import check_sum
 from model_store.manifest import MANIFEST, Manifest, is_version
 from model_store.storage import LocalFolder
 
-_ABANDONED = timedelta(days=1)  # no upload takes that long
+_ABANDONED = timedelta(days=1)  # an upload without a manifest after this time has failed
 
 
 class RemoteFolder:
-    """Versions in an object store; opened ones are mirrored in a local cache, checked once."""
+    """Versions in an object store, with a local cache. Its methods are documented in `Storage`.
 
-    failures: tuple[type[Exception], ...] = (Exception,)  # each file system has errors of its own
+    Checksums are checked when a version is downloaded to the cache.
+    """
+
+    failures: tuple[type[Exception], ...] = (Exception,)  # each file system has its own errors
     fetch_verifies = True
 
     def __init__(self, fs: AbstractFileSystem, root: str, location: str, cache: Path) -> None:
@@ -35,24 +38,19 @@ class RemoteFolder:
         self.cache = LocalFolder(cache / key)
 
     def exists(self, version: str) -> bool:
-        """See Storage."""
         return bool(self.fs.exists(self._path(version, MANIFEST)))
 
     def versions(self) -> list[str]:
-        """See Storage."""
         return [name for name in self._uploads() if self.exists(name)]
 
     def open(self, path: str) -> BinaryIO:
-        """See Storage."""
         return cast(BinaryIO, self.fs.open(self._path(path), "rb"))
 
     def sizes(self, version: str) -> dict[str, int]:
-        """See Storage."""
         entries = self.fs.ls(self._path(version), detail=True)
         return {entry["name"].rsplit("/", 1)[-1]: int(entry["size"]) for entry in entries}
 
     def fetch(self, manifest: Manifest, digest: str) -> Path:
-        """See Storage."""
         name = f"{manifest.version}-{digest}"
         folder = self.cache.root / name
         if not _is_whole(folder, manifest):
@@ -61,19 +59,17 @@ class RemoteFolder:
                 with self.cache.exclusive():
                     self.cache.sweep()
                     self._forget_deleted()
-                    if not _is_whole(folder, manifest):  # else another process was faster
+                    if not _is_whole(folder, manifest):  # another process may have committed it
                         shutil.rmtree(folder, ignore_errors=True)
                         self.cache.commit(scratch, name)
         return folder
 
     @contextmanager
     def scratch(self, version: str) -> Iterator[Path]:
-        """See Storage."""
         with tempfile.TemporaryDirectory(prefix=version) as folder:
             yield Path(folder)
 
     def commit(self, scratch: Path, version: str) -> None:
-        """See Storage."""
         manifest_last = sorted(scratch.iterdir(), key=lambda path: path.name == MANIFEST)
         try:
             for path in manifest_last:
@@ -84,25 +80,21 @@ class RemoteFolder:
             raise
 
     def replace(self, name: str, text: str) -> None:
-        """See Storage."""
-        self.fs.pipe_file(self._path(name), text.encode())  # an object appears whole or not at all
+        self.fs.pipe_file(self._path(name), text.encode())  # uploading an object is atomic
 
     def remove(self, version: str) -> None:
-        """See Storage."""
         with suppress(FileNotFoundError):
             self.fs.rm_file(self._path(version, MANIFEST))
         self.fs.rm(self._path(version), recursive=True)
 
     def sweep(self) -> None:
-        """See Storage."""
         long_ago = f"{datetime.now(UTC) - _ABANDONED:%Y%m%d-%H%M%S}"
         for name in set(self._uploads()) - set(self.versions()):
             if name < long_ago:
                 self.remove(name)
 
     def exclusive(self) -> AbstractContextManager[None]:
-        """See Storage; an object store has no locks."""
-        return nullcontext()
+        return nullcontext()  # an object store has no locks
 
     def _path(self, *parts: str) -> str:
         return "/".join((self.root, *parts))
@@ -123,7 +115,7 @@ class RemoteFolder:
                 check_sum(file, entry, f"{manifest.version}/{name}")
 
     def _forget_deleted(self) -> None:
-        """The cache holds only what the store holds; a process that has mapped a file keeps it."""
+        """Remove deleted versions from the cache; processes that have mapped their files can go on."""
         kept = set(self.versions())
         for folder in self.cache.root.iterdir():
             version = folder.name[:22]
@@ -132,6 +124,6 @@ class RemoteFolder:
 
 
 def _is_whole(folder: Path, manifest: Manifest) -> bool:
-    """Whether a cached copy, checked when it was made, still has all of its files in full length."""
+    """Whether a cached copy, verified when it was downloaded, has all files in their full length."""
     paths = {folder / name: entry.bytes for name, entry in manifest.files.items()}
     return all(path.exists() and path.stat().st_size == size for path, size in paths.items())

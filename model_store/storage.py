@@ -1,4 +1,4 @@
-"""Where versions are kept: what a store needs from a place, and the local folder that offers it."""
+"""Storage of versions: the operations that a model store needs, and their local implementation."""
 
 from __future__ import annotations
 
@@ -12,54 +12,57 @@ from typing import BinaryIO, Protocol
 
 from model_store.manifest import Manifest, is_version
 
-ACTIVE = "ACTIVE"  # one line: the active version
-HISTORY = "HISTORY"  # the versions activated last, newest first, one a line; see `Activated`
+ACTIVE = "ACTIVE"  # file with the name of the active version
+HISTORY = "HISTORY"  # file with the versions activated last, newest first, one per line; see `Activated`
 _SCRATCH = ".unfinished-"
 
 
 class Storage(Protocol):
-    """A place that holds versions. Paths are relative to it; a missing file is a FileNotFoundError."""
+    """A folder or bucket of versions. Paths are relative to it; a missing file is a FileNotFoundError."""
 
     location: str
-    failures: tuple[type[Exception], ...]  # what a failing disk or network throws here
-    fetch_verifies: bool  # whether `fetch` compares checksums itself
+    failures: tuple[type[Exception], ...]  # exceptions of a failing disk or network
+    fetch_verifies: bool  # whether `fetch` checks checksums itself
 
     def exists(self, version: str) -> bool:
-        """Whether the version is there, sound or not."""
+        """Whether the version exists, valid or damaged."""
 
     def versions(self) -> list[str]:
-        """Names of the versions that are completely there."""
+        """Names of the complete versions."""
 
     def open(self, path: str) -> BinaryIO:
-        """A file, for reading."""
+        """Open a file for reading."""
 
     def sizes(self, version: str) -> dict[str, int]:
         """The files of a version and their sizes in bytes."""
 
     def fetch(self, manifest: Manifest, digest: str) -> Path:
-        """A local folder with the version's files, which `digest` tells from any other of that name."""
+        """A local folder with the version's files; `digest` is the SHA-256 of its manifest."""
 
     def scratch(self, version: str) -> AbstractContextManager[Path]:
-        """An empty local folder to write a version to, gone afterwards whatever happens."""
+        """A temporary local folder to write a version to."""
 
     def commit(self, scratch: Path, version: str) -> None:
-        """Make the written version visible, all of it or nothing."""
+        """Publish the written version atomically."""
 
     def replace(self, name: str, text: str) -> None:
-        """Replace a small file beside the versions, all of it or nothing."""
+        """Replace a small file beside the versions atomically."""
 
     def remove(self, version: str) -> None:
-        """Make a version invisible, then remove its files."""
+        """Hide a version, then remove its files."""
 
     def sweep(self) -> None:
-        """Remove what dead publishers left behind."""
+        """Remove unfinished versions of publishers that no longer run."""
 
     def exclusive(self) -> AbstractContextManager[None]:
-        """Keep others from activating, deleting and sweeping at the same time, where the place can."""
+        """Lock out other activations, deletions and sweeps, where the storage has locks."""
 
 
 class LocalFolder:
-    """A folder on a POSIX file system: renames are atomic, locks die with their process."""
+    """Versions in a folder on a POSIX file system. Its methods are documented in `Storage`.
+
+    Renames are atomic, and the kernel releases the locks of a dead process.
+    """
 
     failures: tuple[type[Exception], ...] = (OSError,)
     fetch_verifies = False
@@ -69,38 +72,31 @@ class LocalFolder:
         self.location = str(root)
 
     def exists(self, version: str) -> bool:
-        """See Storage."""
         return (self.root / version).exists()
 
     def versions(self) -> list[str]:
-        """See Storage."""
         if not self.root.exists():
             return []
         return [path.name for path in self.root.iterdir() if is_version(path.name)]
 
     def open(self, path: str) -> BinaryIO:
-        """See Storage."""
         return (self.root / path).open("rb")
 
     def sizes(self, version: str) -> dict[str, int]:
-        """See Storage."""
         return {path.name: path.stat().st_size for path in (self.root / version).iterdir()}
 
-    def fetch(self, manifest: Manifest, digest: str) -> Path:  # noqa: ARG002 (it is here already)
-        """See Storage."""
+    def fetch(self, manifest: Manifest, digest: str) -> Path:  # noqa: ARG002  the files are local already
         return self.root / manifest.version
 
     @contextmanager
     def scratch(self, version: str) -> Iterator[Path]:
-        """See Storage."""
         self.root.mkdir(parents=True, exist_ok=True)
         with ExitStack() as stack:
-            with self.exclusive():  # no sweeper may find the folder between its making and its locking
+            with self.exclusive():  # no sweep may see the folder before it is locked
                 folder = stack.enter_context(_held_folder(self.root / f"{_SCRATCH}{version}"))
             yield folder
 
     def commit(self, scratch: Path, version: str) -> None:
-        """See Storage."""
         for path in scratch.iterdir():
             _fsync(path)
         _fsync(scratch)
@@ -108,30 +104,26 @@ class LocalFolder:
         _fsync(self.root)
 
     def replace(self, name: str, text: str) -> None:
-        """See Storage."""
-        temporary = self.root / f"{_SCRATCH}{name}"  # only one writer at a time: we hold the lock
+        temporary = self.root / f"{_SCRATCH}{name}"  # one writer at a time: the caller holds the lock
         temporary.write_text(text)
         _fsync(temporary)
         temporary.replace(self.root / name)
         _fsync(self.root)
 
     def remove(self, version: str) -> None:
-        """See Storage."""
-        grave = self.root / f"{_SCRATCH}deletion-{version}"  # a name its publisher does not clean up
-        (self.root / version).rename(grave)
-        shutil.rmtree(grave)
+        hidden = self.root / f"{_SCRATCH}deletion-{version}"  # not the scratch folder of its publisher
+        (self.root / version).rename(hidden)
+        shutil.rmtree(hidden)
 
     def sweep(self) -> None:
-        """See Storage."""
         for path in self.root.glob(f"{_SCRATCH}*"):
-            if path.is_file():  # it was never put in place
+            if path.is_file():  # an unfinished `replace`
                 path.unlink()
             elif not _is_held(path):
                 shutil.rmtree(path, ignore_errors=True)
 
     @contextmanager
     def exclusive(self) -> Iterator[None]:
-        """See Storage."""
         with (self.root / ".lock").open("wb") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
             yield
@@ -139,7 +131,7 @@ class LocalFolder:
 
 @contextmanager
 def _held_folder(folder: Path) -> Iterator[Path]:
-    """A new folder, locked as long as its process lives, removed at the end unless it was renamed."""
+    """A new folder, locked while this process lives, and removed at the end unless it was renamed."""
     folder.mkdir()
     lock = os.open(folder, os.O_RDONLY)
     try:
@@ -151,7 +143,7 @@ def _held_folder(folder: Path) -> Iterator[Path]:
 
 
 def _is_held(folder: Path) -> bool:
-    """Whether the process that writes the folder is alive: the kernel drops a dead one's lock."""
+    """Whether the process that writes the folder is alive and so holds its lock."""
     try:
         lock = os.open(folder, os.O_RDONLY)
     except FileNotFoundError:  # just renamed into place

@@ -1,4 +1,4 @@
-"""The store: publish, open, verify, activate, list, delete, prune."""
+"""The model store: publish, open, verify, activate, list, delete, prune."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pathlib import Path
 import fsspec
 from fsspec.implementations.local import LocalFileSystem
 
-from model_store.artifact import Draft, StoredModel, check_sum, read_files, write_files
+from model_store.artifact import Draft, StoredModel, check_sum, damage_named, read_files, write_files
 from model_store.errors import (
     ActiveVersionError,
     BadRequestError,
@@ -27,6 +27,7 @@ from model_store.errors import (
     reason,
 )
 from model_store.history import Activated, newest_of_each, parse_history, write_history
+from model_store.kernel_file import KERNEL, Tensor, describe_tensors
 from model_store.manifest import MANIFEST, Manifest, check_version, is_version, new_version, parse_manifest
 from model_store.remote import RemoteFolder
 from model_store.storage import ACTIVE, HISTORY, LocalFolder, Storage
@@ -34,7 +35,7 @@ from model_store.storage import ACTIVE, HISTORY, LocalFolder, Storage
 
 @dataclass(frozen=True)
 class VersionInfo:
-    """A line of the listing."""
+    """A version in the listing."""
 
     version: str
     active: bool
@@ -44,11 +45,11 @@ class VersionInfo:
 class ModelStore:
     """Immutable versions in a folder or behind an fsspec URL, and a pointer to the active one.
 
-    A version appears all at once or not at all, and what is opened has been checked against its manifest.
+    Versions are published atomically and verified against their manifests when they are opened.
     """
 
     def __init__(self, url: str | Path, cache: Path | None = None) -> None:
-        """`cache` is where models from a remote store are kept, by default in the user's cache folder."""
+        """`cache` is the folder for downloads from a remote store, by default the user's cache folder."""
         self._storage = _storage(url, cache or _default_cache())
 
     @property
@@ -57,7 +58,7 @@ class ModelStore:
         return self._storage.location
 
     def publish(self, draft: Draft) -> str:
-        """Store the draft as a new version and return its name; it is not active yet."""
+        """Publish the draft as a new version, not active yet, and return its name."""
         version, created = new_version()
         what = f"model {version} could not be written"
         with self._translated(what), self._storage.scratch(version) as folder:
@@ -78,21 +79,27 @@ class ModelStore:
                 return self._open(version, checksums)
             except ModelStoreError:
                 if self.active() == version:
-                    raise  # otherwise the pointer moved on meanwhile, and the old version may be gone
+                    raise  # else another version was activated meanwhile, and this one may be deleted
 
     def verify(self, version: str) -> Manifest:
-        """Check every byte of a version where it is stored, and that its parts fit together."""
+        """Verify the checksums of a version in its storage, and that its parts fit together."""
         return self._open(check_version(version), checksums=True).manifest
 
     def manifest(self, version: str) -> Manifest:
-        """What a version says about itself; of its files only the sizes are checked."""
+        """The manifest of a version; of its files only the sizes are checked."""
         with self._reading(check_version(version)):
             manifest, _ = self._read_manifest(version)
             self._check_files(manifest, checksums=False)
         return manifest
 
+    def tensors(self, version: str) -> list[Tensor]:
+        """Describe the tensors of a version's kernel; only the header of the file is read."""
+        path = f"{check_version(version)}/{KERNEL}"
+        with self._reading(version), self._storage.open(path) as file, damage_named(path):
+            return describe_tensors(file)
+
     def read_file(self, version: str, name: str) -> bytes:
-        """One file of a version, such as `report.html`, checked; but for its manifest no other is read."""
+        """Read and verify one file of a version, such as `report.html`, without reading the others."""
         with self._reading(check_version(version)):
             manifest, _ = self._read_manifest(version)
             entry = manifest.files.get(name)
@@ -105,21 +112,21 @@ class ModelStore:
         return data
 
     def active(self) -> str | None:
-        """The name of the active version, None before the first activation."""
+        """Name of the active version, None before the first activation."""
         text = self._text(ACTIVE)
         if text is None:
             return None
         version = text.removesuffix("\n")
         if not is_version(version):
             raise DamagedModelError(
-                f"{ACTIVE} in {self.location} is damaged: it names no version, activate one to repair it"
+                f"{ACTIVE} in {self.location} is damaged: it names no version; activate one to repair it"
             )
         return version
 
     def history(self) -> list[Activated]:
-        """The versions that were activated last, newest first; some may have been deleted since.
+        """The latest activations, newest first; their versions may have been deleted since.
 
-        The active one comes first whatever the file says: release 0.1 activates without writing it.
+        The active version comes first even if the file lacks it: release 0.1 does not write the file.
         """
         noted, active = self._noted(), self.active()
         if active is None or (noted and noted[0].version == active):
@@ -130,33 +137,33 @@ class ModelStore:
         return parse_history(self._text(HISTORY) or "")
 
     def activate(self, version: str, *, by_gate: bool = False) -> None:
-        """Make a version the active one, after verifying it; on any error the old one stays active.
+        """Verify a version and make it the active one; on an error the previous one stays active.
 
-        `by_gate`: the gate of a training job decided it, not a person.
+        `by_gate`: activated by the gate of a training job, not by a person.
         """
         self._require(version)
         with self._translated(f"model {version} could not be activated"), self._storage.exclusive():
             self.verify(version)
             try:
                 history = self.history()
-            except DamagedModelError:  # of the pointer, which is replaced now
+            except DamagedModelError:  # in ACTIVE, which is replaced below
                 history = self._noted()
             history = newest_of_each([Activated(version, by_gate), *history])
-            # The history first: should a crash come now, it names a version that nearly was active, and the
-            # active one counts as chosen by a person. Both do no harm.
+            # The history first: after a crash here it has a version that was not activated, and the active
+            # one counts as chosen by a person. Both are harmless.
             self._storage.replace(HISTORY, write_history(history))
             self._storage.replace(ACTIVE, f"{version}\n")
 
     def versions(self) -> list[VersionInfo]:
-        """All sound versions, newest first. What is left out, and why, is in `broken`."""
+        """All valid versions, newest first; `broken` has the others."""
         return self._survey()[0]
 
     def broken(self) -> dict[str, ModelStoreError]:
-        """The versions (or the pointer `ACTIVE`) that cannot be used, with the reason."""
+        """The versions (or the file `ACTIVE`) that cannot be used, each with its error."""
         return self._survey()[1]
 
     def delete(self, version: str) -> None:
-        """Remove a version, sound or not, unless it is the active one."""
+        """Remove a version, valid or broken, unless it is the active one."""
         self._require(version)
         with self._translated(f"model {version} could not be deleted"), self._storage.exclusive():
             self._require(version)
@@ -167,16 +174,16 @@ class ModelStore:
             self._storage.remove(version)
 
     def prune(self, keep: int) -> list[str]:
-        """Remove old versions, and what dead publishers left; returns the names of the removed versions.
+        """Remove old and unfinished versions; returns the names of the removed versions.
 
-        The newest `keep` versions stay, the active one, and the one that was active before it.
+        The newest `keep` versions stay, and so do the active one and the one active before it.
         """
         if keep < 0:
             raise BadRequestError(f"cannot keep {keep} versions: keep 0 or more")
-        with self._translated("the store could not be pruned"), self._storage.exclusive():
+        with self._translated("the model store could not be pruned"), self._storage.exclusive():
             names = sorted(self._storage.versions(), reverse=True)
-            way_back = [entry.version for entry in self.history() if entry.version in names][:2]
-            removed = [name for name in names[keep:] if name not in way_back]
+            rollback = [entry.version for entry in self.history() if entry.version in names][:2]
+            removed = [name for name in names[keep:] if name not in rollback]
             for name in removed:
                 self._storage.remove(name)
             self._storage.sweep()
@@ -213,19 +220,19 @@ class ModelStore:
             active = self.active()
         except DamagedModelError as error:
             broken[ACTIVE] = error
-        with self._translated("the store could not be listed"):
+        with self._translated("the model store could not be listed"):
             names = sorted(self._storage.versions(), reverse=True)
         for name in names:
             try:
                 sound.append(VersionInfo(name, name == active, self.manifest(name)))
             except UnknownVersionError:
-                continue  # deleted a moment ago
+                continue  # deleted meanwhile
             except ModelStoreError as error:
                 broken[name] = error
         return sound, broken
 
     def _text(self, name: str) -> str | None:
-        """A small file beside the versions, None if there is none."""
+        """The text of a file beside the versions, None if it does not exist."""
         with self._translated(f"{name} could not be read"):
             try:
                 with self._storage.open(name) as file:
@@ -240,7 +247,7 @@ class ModelStore:
 
     @contextmanager
     def _reading(self, version: str) -> Iterator[None]:
-        """Tell a version that was never there, or is gone by now, from one with a missing file."""
+        """UnknownVersionError if the version does not exist, DamagedModelError if it lacks a file."""
         with self._translated(f"model {version} could not be read"):
             try:
                 yield
@@ -253,7 +260,7 @@ class ModelStore:
 
     @contextmanager
     def _translated(self, what: str) -> Iterator[None]:
-        """Turn what the disk or the network throws into the store's own error."""
+        """Turn errors of the disk or the network into a StorageError."""
         try:
             yield
         except ModelStoreError:
@@ -265,9 +272,9 @@ class ModelStore:
 def _storage(url: str | Path, cache: Path) -> Storage:
     if isinstance(url, Path) or "://" not in url:
         return _local(Path(url).expanduser().absolute())
-    shown = re.sub("//[^/@]*@", "//…@", url)  # a password in the URL is for nobody's eyes
+    shown = re.sub("//[^/@]*@", "//…@", url)  # without the password
     try:
-        # Listings must be fresh: other processes publish and delete.
+        # No cached listings: other processes publish and delete versions.
         fs, root = fsspec.url_to_fs(url, use_listings_cache=False)
     except Exception as error:
         raise StorageError(f"the model store {shown} cannot be reached: {reason(error)}") from error
@@ -279,7 +286,7 @@ def _storage(url: str | Path, cache: Path) -> Storage:
 def _local(folder: Path) -> LocalFolder:
     existing = next(path for path in (folder, *folder.parents) if path.exists())
     if not existing.is_dir():
-        raise StorageError(f"the model store {folder} cannot be a folder: {existing} is a file")
+        raise StorageError(f"the model store {folder} cannot be used: {existing} is a file, not a folder")
     return LocalFolder(folder)
 
 

@@ -3,6 +3,7 @@
 from ndpp.basket_index import BasketIndex
 from ndpp.bundles import (
     Bundle,
+    map_exact,
     map_greedy,
     map_local_search,
     map_mcmc,
@@ -10,11 +11,13 @@ from ndpp.bundles import (
     sample_k,
 )
 from ndpp.conditional import Conditional, condition
+from ndpp.decomposition import decompose
+from ndpp.dense_kernel import DenseKernel
 from ndpp.kernel import Kernel
-from ndpp.lifts import Lifts, Relations
+from ndpp.lifts import Lifts, RelatedItems
 from ndpp.mixture import Mixture
 from ndpp.next_item import NextItem, Prediction
-from ndpp.pairs import PairTable
+from ndpp.ranking import Order, Ranked, best_items
 from ndpp.relevance import Relevance
 from ndpp.tilt import Tilt
 
@@ -22,16 +25,21 @@ __all__ = [
     "BasketIndex",
     "Bundle",
     "Conditional",
+    "DenseKernel",
     "Kernel",
     "Lifts",
     "Mixture",
     "NextItem",
-    "PairTable",
+    "Order",
     "Prediction",
-    "Relations",
+    "Ranked",
+    "RelatedItems",
     "Relevance",
     "Tilt",
+    "best_items",
     "condition",
+    "decompose",
+    "map_exact",
     "map_greedy",
     "map_local_search",
     "map_mcmc",

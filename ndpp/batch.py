@@ -1,4 +1,4 @@
-"""Many carts at once: carts with equally many items are one stack, and one pass over F serves them all."""
+"""Conditioning on many carts: carts of one size share their linear algebra, and all share a pass over F."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ndpp.conditional import Conditional, check_decoupling, check_rows, condition, distinct
-from ndpp.evidence import decoupled, invert_stack
-from ndpp.gains import balanced
+from ndpp.conditional_kernel import balanced
 from ndpp.kernel import FloatArray, Indices, Kernel, Matrix, Vector
+from ndpp.submatrix_inverse import decoupled, invert_stack
 
-_STRIP = 512  # rows multiplied at once: with the columns of a hundred carts they still stay in a cache
-_MIRROR_LOSS = 8.0  # how many times larger errors may become for a product less
+_STRIP = 512  # rows of F per product: few enough to stay in a cache with the columns of a hundred carts
+_MIRROR_LOSS = 8.0  # accepted growth of rounding errors in exchange for one product less
 
 
 @dataclass(frozen=True, eq=False)
 class CartGroup:
-    """Conditioned carts of n informative items each: the parts of their `Conditional`s, stacked."""
+    """The stacked arrays of the `Conditional`s of g carts with n informative items each."""
 
-    numbers: Indices  # (g,) which carts of the batch, ascending
+    numbers: Indices  # (g,) positions of the carts in the batch, ascending
     used: Indices  # (g, n)
     inverse: Matrix  # (g, n, n)
     left: Matrix  # (g, R, n)
@@ -31,21 +31,21 @@ class CartGroup:
 
     @cached_property
     def lengths(self) -> tuple[Matrix, Matrix]:
-        """The lengths of all columns of `left` and rows of `right`, (g, n) each."""
+        """The lengths of the columns of `left` and of the rows of `right`, (g, n) each."""
         left, right = self.left.transpose(0, 2, 1), self.right
         return np.sqrt(np.einsum("gnr,gnr->gn", left, left)), np.sqrt(np.einsum("gnr,gnr->gn", right, right))
 
     @property
     def balanced(self) -> tuple[Matrix, Matrix]:
-        """leftᵀ and right (g, n, R), equally long to keep float32 far from its limits."""
+        """leftᵀ and right (g, n, R), scaled to equal lengths to keep float32 far from its limits."""
         balance = balanced(*self.lengths)[:, :, None]
         return self.left.transpose(0, 2, 1) * balance, self.right / balance
 
     @property
     def may_be_mirrored(self) -> NDArray[np.bool_]:
-        """Which carts lose little if their inverse is applied to images of F, not to the cart's items.
+        """Carts that lose little precision if their inverse is multiplied with images of F instead of F_Y.
 
-        Every term of a cart's sum stays below a bound times ‖f_i‖². The bound is larger that way where the
+        Every term of a cart's sum is below a bound times ‖f_i‖². The mirrored bound is larger if the cart's
         items are nearly dependent.
         """
         left, right = self.lengths
@@ -56,7 +56,7 @@ class CartGroup:
 
 @dataclass(frozen=True, eq=False)
 class ConditionalBatch:
-    """Conditioned carts over one kernel; `states[i]` is the i-th cart's own Conditional."""
+    """A kernel conditioned on many carts; `conditionals[i]` is the `Conditional` of the i-th cart."""
 
     kernel: Kernel
     carts: tuple[Indices, ...]  # as given, each row once
@@ -64,23 +64,24 @@ class ConditionalBatch:
     groups: tuple[CartGroup, ...]
 
     @cached_property
-    def states(self) -> tuple[Conditional, ...]:
-        """The carts one by one."""
-        states: dict[int, Conditional] = {}
+    def conditionals(self) -> tuple[Conditional, ...]:
+        """The `Conditional` of each cart."""
+        found: dict[int, Conditional] = {}
         for group in self.groups:
-            stacked = zip(group.used, group.inverse, group.left, group.right, strict=True)
-            for number, parts in zip(group.numbers.tolist(), stacked, strict=True):
-                states[number] = Conditional(self.kernel, self.carts[number], self.decoupling, *parts)
-        return tuple(states[number] for number in range(len(self.carts)))
+            stacked = zip(group.left, group.right, group.used, group.inverse, strict=True)
+            for number, (left, right, *system) in zip(group.numbers.tolist(), stacked, strict=True):
+                cart = self.carts[number]
+                found[number] = Conditional(self.kernel, left, right, cart, self.decoupling, *system)
+        return tuple(found[number] for number in range(len(self.carts)))
 
-    def all_gains(self) -> FloatArray:
-        """Unclamped gains of every cart and item, (carts, M), in the precision of F."""
+    def all_fast_gains(self) -> FloatArray:
+        """`fast_gains` of every cart and item, (carts, M)."""
         factors = self.kernel.factors
         gains = np.empty((len(self.carts), len(factors)), dtype=factors.dtype)
         if not self.carts:
             return gains
         columns = len(self._columns[0])
-        # Fresh memory for every strip would cost more than what is done in it.
+        # Allocating memory for every strip would take longer than the computation.
         memory = np.empty((3, columns * min(_STRIP, len(factors))), dtype=factors.dtype)
         for start in range(0, len(factors), _STRIP):
             strip = factors[start : start + _STRIP]
@@ -93,7 +94,7 @@ class ConditionalBatch:
         return gains
 
     def _terms(self, factors: FloatArray, space: FloatArray) -> FloatArray:
-        """(f_i·left_a)(f_i·right_a) for all items a of all carts, (N, rows), in the given (3, N, rows)."""
+        """(f_i·left_a)(f_i·right_a) for the N items a of all carts, (N, rows), in the memory `space`."""
         left, right = self._columns
         one, other, third = space
         if not self._mirrored:
@@ -112,11 +113,11 @@ class ConditionalBatch:
 
     @cached_property
     def _mirrored(self) -> bool:
-        """Whether one product with F serves both sides.
+        """Whether one product with F is enough for both sides.
 
         With Xᵀ = X Diag(1, …, 1, −1, …, −1) the images f_i X F_Yᵀ and f_i Xᵀ F_Yᵀ are the difference and the
-        sum of two products with half of the columns each. L̃_Y⁻¹ is then applied to images, in the precision
-        of F.
+        sum of two products with half of the columns each. L̃_Y⁻¹ is then multiplied with these images, in the
+        precision of F.
         """
         return self.kernel.symmetric_columns is not None and all(
             group.may_be_mirrored.all() for group in self.groups
@@ -124,7 +125,7 @@ class ConditionalBatch:
 
     @cached_property
     def _columns(self) -> tuple[FloatArray, FloatArray]:
-        """What F is multiplied with, (N, R) in its precision: leftᵀ and right, or twice right if mirrored."""
+        """The matrices that F is multiplied with, (N, R): leftᵀ and right, or right twice if mirrored."""
         if self._mirrored:
             right = self._stacked([group.right / _positive(group.lengths[1]) for group in self.groups])
             return right, right
@@ -137,7 +138,7 @@ class ConditionalBatch:
 
     @cached_property
     def _inverses(self) -> list[FloatArray]:
-        """The transposed inverses that belong to mirrored columns."""
+        """The transposed inverses for mirrored columns."""
         lengths = [_positive(group.lengths[1]) for group in self.groups]
         scaled = [
             group.inverse.transpose(0, 2, 1) * length * length.transpose(0, 2, 1)
@@ -147,7 +148,7 @@ class ConditionalBatch:
 
     @cached_property
     def _parts(self) -> list[slice]:
-        """Which columns belong to each group."""
+        """The columns of each group."""
         borders = [0, *accumulate(group.used.size for group in self.groups)]
         return [slice(first, last) for first, last in pairwise(borders)]
 
@@ -155,7 +156,7 @@ class ConditionalBatch:
 def condition_many(
     kernel: Kernel, carts: Iterable[ArrayLike], *, decoupling: float = 0.0
 ) -> ConditionalBatch:
-    """Condition `kernel` on many carts at once: carts of one size share their linear algebra."""
+    """Condition `kernel` on many carts at once."""
     check_decoupling(decoupling)
     rows = tuple(distinct(check_rows(cart, kernel.size, "cart row")) for cart in carts)
     numbers_of: dict[int, list[int]] = {}
@@ -175,12 +176,12 @@ def condition_many(
 
 
 def _condition_group(kernel: Kernel, numbers: Indices, carts: Indices, decoupling: float) -> list[CartGroup]:
-    """`condition` for carts (g, n) of one size as stacked products.
+    """`condition` for carts (g, n) of one size, as stacked products.
 
-    Carts with items that add nothing are conditioned alone; halving the group finds them.
+    A cart with an item that adds no information is conditioned alone; halving the group finds it.
     """
     ordered = np.sort(carts, axis=1)
-    factors = kernel.factors[ordered].astype(np.float64)  # (g, n, R)
+    factors = kernel.rows(ordered)  # (g, n, R)
     right = kernel.times_core(factors)
     blocks = decoupled(right @ factors.transpose(0, 2, 1), kernel.weights[ordered], decoupling)
     inverses = invert_stack(blocks, kernel.item_scales[ordered])
@@ -188,14 +189,12 @@ def _condition_group(kernel: Kernel, numbers: Indices, carts: Indices, decouplin
         left = inverses.transpose(0, 2, 1) @ kernel.times_core_transposed(factors)  # (g, n, R)
         return [CartGroup(numbers, ordered, inverses, left.transpose(0, 2, 1), right)]
     if len(numbers) == 1:
-        alone = condition(kernel, carts[0], decoupling=decoupling)
-        return [
-            CartGroup(numbers, alone.used[None], alone.inverse[None], alone.left[None], alone.right[None])
-        ]
+        one = condition(kernel, carts[0], decoupling=decoupling)
+        return [CartGroup(numbers, one.used[None], one.inverse[None], one.left[None], one.right[None])]
     halves = zip(np.array_split(numbers, 2), np.array_split(carts, 2), strict=True)
     return [group for half in halves for group in _condition_group(kernel, *half, decoupling)]
 
 
 def _positive(lengths: Matrix) -> Matrix:
-    """Lengths to divide by, (g, n, 1)."""
+    """Lengths to divide by, (g, n, 1); 1 in place of 0."""
     return np.where(lengths > 0, lengths, 1.0)[:, :, None]

@@ -1,7 +1,7 @@
-"""How well the items of a cart go together, beside real baskets of like size.
+"""Coherence: how well the items of a cart go together, compared with real baskets of similar size.
 
-The measure is the mean log lift of a cart's pairs. Lift divides by what is expected by chance, so a cart of
-best-sellers is not coherent because each of them is bought often.
+The measure is the mean log lift of the cart's pairs. Lift divides by the number expected by chance, so a cart
+of best-sellers is not coherent merely because each of them is bought often.
 """
 
 from __future__ import annotations
@@ -12,21 +12,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ndpp.kernel import Matrix
+from ndpp.lifts import SIZE_CLASSES
 
-SMALLEST = np.array([2, 3, 5, 9, 17, 33])  # the first basket size of each class
+SMALLEST = np.array(SIZE_CLASSES[1:])  # the smallest basket of each class: a single item has no pair
 
 
 @dataclass(frozen=True, eq=False)
 class CoherenceScale:
-    """Mean log lifts of real baskets by size class, as quantiles."""
+    """Quantiles of the mean log lift of real baskets, by size class."""
 
     quantiles: Matrix  # (classes, points), ascending; NaN for a class with too few baskets
-    baskets: NDArray[np.int64]  # (classes,): how many baskets the quantiles are of
+    baskets: NDArray[np.int64]  # (classes,): number of baskets behind the quantiles
 
     def percentile(self, mean_log_lift: float, size: int) -> float | None:
-        """The share of real baskets of that size class with a lower mean log lift, in percent.
+        """The share of real baskets of the same size class with a lower mean log lift, in percent.
 
-        Equal ones count half. None for a single item, and where too few baskets of that size were seen.
+        Ties count half. None for a single item, and for a size class with too few baskets.
         """
         if size < SMALLEST[0]:
             return None
@@ -44,9 +45,9 @@ class CoherenceScale:
         if self.baskets.shape != SMALLEST.shape:
             raise ValueError(f"the coherence scale needs counts for {len(SMALLEST)} size classes")
         if np.isinf(self.quantiles).any() or (np.diff(self.quantiles, axis=1) < 0).any():
-            raise ValueError("the quantiles of the coherence scale do not ascend")
+            raise ValueError("the quantiles of the coherence scale must be ascending")
 
 
 def size_class(size: int) -> int:
-    """The class of a basket of two items or more: 2, 3–4, 5–8, 9–16, 17–32, 33 and more."""
+    """The size class of a basket of two or more items: 2, 3–4, 5–8, 9–16, 17–32, 33 and more."""
     return int(np.searchsorted(SMALLEST, size, "right")) - 1

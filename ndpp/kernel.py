@@ -1,4 +1,4 @@
-"""The one kernel form: L = Diag(d) + F X Fᵀ, linear in the number of items."""
+"""The kernel L = Diag(d) + F X Fᵀ: memory and time grow linearly with the number of items."""
 
 from __future__ import annotations
 
@@ -10,28 +10,30 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ndpp.decomposition import decompose
+
 FloatArray = NDArray[np.floating[Any]]
 Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
 Indices = NDArray[np.intp]
 
 _PSD_TOLERANCE = 1e-6
-_PLAIN = 1e5  # up to this size of a kernel, adding the identity to it loses at most a few digits
-_ROUNDED = 1e-12  # what is below this share of the largest numbers is rounding
-BLOCK = 4096  # rows of F handled at once: small enough to stay in a cache, large enough for a fast product
-STRONGEST = 128  # rows scored first by a bounded scan, to start it with a high threshold
+_LEAST_WEIGHT = 1e-30  # keeps log L_ii finite
+_LARGEST_PLAIN = 1e5  # up to this norm of X G, adding the identity loses only a few digits
+_ROUNDING = 1e-12  # singular values below this share of the largest are rounding errors
+BLOCK = 4096  # rows of F per product: few enough to stay in a cache, enough for a fast product
+STRONGEST = 128  # rows scored before the search for the best row, so that it starts with a high threshold
 
 
 @dataclass(frozen=True, eq=False)
 class Kernel:
     """A (nonsymmetric) DPP kernel `Diag(d) + F X Fᵀ` over M items, of rank R plus its diagonal.
 
-    Items are known by their row number. Rows come in catalogue order, the most popular item first, so a tie
-    between items is resolved everywhere in favour of the lower row.
+    An item is a row number. The most popular item is row 0, so ties are resolved in favour of the lower row.
     """
 
-    factors: FloatArray  # F (M, R): float32 as stored and served, float64 where a test wants it
-    core: Matrix  # X (R, R): its symmetric part is positive semidefinite, hence every minor of L is ≥ 0
+    factors: FloatArray  # F (M, R), float32 (as stored and served) or float64
+    core: Matrix  # X (R, R): its symmetric part is positive semidefinite, so principal minors of L are ≥ 0
     diagonal: Vector  # d (M,), ≥ 0
 
     def __post_init__(self) -> None:
@@ -58,43 +60,46 @@ class Kernel:
         return int(self.factors.shape[1])
 
     def submatrix(self, rows: ArrayLike) -> Matrix:
-        """The dense L restricted to `rows`, in float64."""
+        """The dense L_Y of the rows Y, in float64: (n, n), or (…, n, n) for a stack of sets (…, n)."""
         index = np.asarray(rows, dtype=np.intp)
-        chosen = self.factors[index].astype(np.float64)  # (n, R)
-        return self.times_core(chosen) @ chosen.T + np.diag(self.diagonal[index])
+        chosen = self.rows(index)  # (…, n, R)
+        block = self.times_core(chosen) @ chosen.swapaxes(-1, -2)
+        place = np.arange(index.shape[-1])
+        block[..., place, place] += self.diagonal[index]
+        return block
 
     def rows(self, index: Indices) -> Matrix:
-        """Rows of F in float64, (n, R)."""
+        """Rows of F in float64, (…, R)."""
         return self.factors.take(index, axis=0).astype(np.float64)
 
     def times_core(self, rows: Matrix) -> Matrix:
         """rows · X."""
-        return _times(rows, self.core, self._moves)
+        return _times(rows, self.core, self._core_entries)
 
     def times_core_transposed(self, rows: Matrix) -> Matrix:
         """rows · Xᵀ."""
-        return _times(rows, self.core.T, self._moves_back)
+        return _times(rows, self.core.T, self._transposed_entries)
 
     @cached_property
-    def _moves(self) -> tuple[Indices, Vector] | None:
+    def _core_entries(self) -> tuple[Indices, Vector] | None:
         return _single_entries(self.core)
 
     @cached_property
-    def _moves_back(self) -> tuple[Indices, Vector] | None:
+    def _transposed_entries(self) -> tuple[Indices, Vector] | None:
         return _single_entries(self.core.T)
 
     @cached_property
     def symmetric_columns(self) -> int | None:
-        """K, where X is symmetric in its first K columns and skew-symmetric in all others, else None.
+        """K if X is symmetric in its first K columns and skew-symmetric in the others, else None.
 
-        Then Xᵀ is X with the sign of the other columns changed. So it is in all kinds but the tied.
+        Xᵀ is then X with the signs of the other columns changed. Only tied kernels have no such K.
         """
         symmetric = (self.core == self.core.T).all(axis=0)
         count = self.rank if symmetric.all() else int(np.argmin(symmetric))
         return count if (self.core == -self.core.T).all(axis=0)[count:].all() else None
 
     def blocks(self) -> Iterator[slice]:
-        """Consecutive row ranges that cover the catalogue, so that F is never copied whole."""
+        """Consecutive ranges of rows, so that F is never copied as a whole."""
         for start in range(0, self.size, BLOCK):
             yield slice(start, min(start + BLOCK, self.size))
 
@@ -111,6 +116,11 @@ class Kernel:
         return np.maximum(total, 0.0)
 
     @cached_property
+    def log_weights(self) -> Vector:
+        """log L_ii."""
+        return np.log(np.maximum(self.weights, _LEAST_WEIGHT))
+
+    @cached_property
     def squared_norms(self) -> Vector:
         """‖f_i‖² of every row of F."""
         norms = np.empty(self.size)
@@ -121,7 +131,7 @@ class Kernel:
 
     @cached_property
     def strongest(self) -> Indices:
-        """The few rows with the largest L_ii + ‖f_i‖², ascending: where a high gain is most likely."""
+        """The rows with the largest L_ii + ‖f_i‖², ascending: they are most likely to have a high gain."""
         strength = self.weights + self.squared_norms
         if self.size <= STRONGEST:
             return np.arange(self.size)
@@ -129,7 +139,7 @@ class Kernel:
 
     @cached_property
     def block_peaks(self) -> tuple[Vector, Vector]:
-        """The highest L_ii and the highest ‖f_i‖² in each block, the strongest rows left out."""
+        """The highest L_ii and the highest ‖f_i‖² in each block, without the `strongest` rows."""
         weights, norms = self.weights.copy(), self.squared_norms.copy()
         weights[self.strongest] = norms[self.strongest] = 0.0
         starts = np.arange(0, self.size, BLOCK)
@@ -142,11 +152,11 @@ class Kernel:
 
     @cached_property
     def item_scales(self) -> Vector:
-        """s with |L_ij| ≤ s_i s_j, so that tolerances do not depend on how popular an item is."""
+        """s with |L_ij| ≤ s_i s_j: makes tolerances independent of how popular an item is."""
         scales: Vector = np.sqrt(self.diagonal + self.core_norm * self.squared_norms)
         return scales
 
-    def _open_gram(self) -> Matrix:
+    def _weighted_gram(self) -> Matrix:
         """G = Fᵀ Diag(1/(1+d)) F."""
         total = np.zeros((self.rank, self.rank))
         for rows in self.blocks():
@@ -156,33 +166,33 @@ class Kernel:
 
     @cached_property
     def log_normaliser(self) -> float:
-        """log det(L + I) = Σ log(1+d_i) + log det(I_R + X Fᵀ Diag(1/(1+d)) F)."""
-        return float(np.log1p(self.diagonal).sum()) + self._with_identity[0]
+        """log det(L + I) = Σ log(1+d_i) + log det(I_R + X G) with G = Fᵀ Diag(1/(1+d)) F."""
+        return float(np.log1p(self.diagonal).sum()) + self._normaliser_and_marginal[0]
 
     @property
     def marginal_core(self) -> Matrix:
-        """Q = (I + X G)⁻¹ X: see `ndpp.marginal`."""
-        return self._with_identity[1]
+        """Q = (I + X G)⁻¹ X: see `MarginalKernel`."""
+        return self._normaliser_and_marginal[1]
 
     @cached_property
-    def _with_identity(self) -> tuple[float, Matrix]:
+    def _normaliser_and_marginal(self) -> tuple[float, Matrix]:
         """log det(I + X G) and (I + X G)⁻¹ X.
 
-        In a kernel so large that rounding errors could hide the identity, X G is first restricted to the
-        directions in which it is more than rounding: G = S Sᵀ, and Sᵀ X S = U Diag(s) Vᵀ.
+        If X G is so large that rounding errors could hide the identity, it is first restricted to the
+        directions in which it is not a rounding error: G = S Sᵀ and Sᵀ X S = U Diag(s) Vᵀ.
         """
-        core, gram = self.core, self._open_gram()
+        core, gram = self.core, self._weighted_gram()
         trace = float(np.trace(gram))
-        if self.core_norm * trace <= _PLAIN:
+        if self.core_norm * trace <= _LARGEST_PLAIN:
             system = np.eye(len(core)) + core @ gram
             sign, value = np.linalg.slogdet(system)
             return max(float(value), 0.0) if sign > 0 else 0.0, np.asarray(np.linalg.solve(system, core))
         values, vectors = np.linalg.eigh(gram)
-        kept = values > _ROUNDED * trace
+        kept = values > _ROUNDING * trace
         lengths, directions = np.sqrt(values[kept]), vectors[:, kept]
         roots = directions * lengths  # S
         U, s, Vt = np.linalg.svd(roots.T @ core @ roots)
-        kept = s > _ROUNDED * self.core_norm * trace
+        kept = s > _ROUNDING * self.core_norm * trace
         U, s, Vt = U[:, kept], s[kept], Vt[kept]
         small = np.diag(1 / s) + Vt @ U
         inverse_roots = directions / lengths
@@ -192,7 +202,7 @@ class Kernel:
 
     @property
     def log_not_empty(self) -> float:
-        """log P(a set is not empty) = log(1 − 1 / det(L + I))."""
+        """log P(a random set is not empty) = log(1 − 1 / det(L + I))."""
         return float(np.log(-np.expm1(-self.log_normaliser)))
 
     @classmethod
@@ -221,26 +231,31 @@ class Kernel:
 
     @classmethod
     def tied(cls, V: ArrayLike, C: ArrayLike, d: ArrayLike | None = None) -> Kernel:
-        """L = V (I + C) Vᵀ with a skew-symmetric C: what the paper's experiments use."""
+        """L = V (I + C) Vᵀ with a skew-symmetric C: B = V, as in the paper's experiments."""
         V, C = np.asarray(V), np.asarray(C, dtype=np.float64)
         return cls(V, np.eye(V.shape[1]) + C, _diagonal(d, len(V)))
 
+    @classmethod
+    def from_matrix(cls, L: ArrayLike) -> Kernel:
+        """The kernel of a dense M×M matrix whose symmetric part is positive semidefinite; see `decompose`."""
+        return cls.scalable(*decompose(L))
+
 
 def _single_entries(core: Matrix) -> tuple[Indices, Vector] | None:
-    """Where each column has its only entry, and that entry: so in all kinds but the tied. Otherwise None."""
+    """The row and the value of each column's only nonzero entry; None if a column has several (tied)."""
     if not core.size or np.count_nonzero(core, axis=0).max() > 1:
         return None
-    places: Indices = np.argmax(core != 0, axis=0)
-    return places, core[places, np.arange(len(core))]
+    rows: Indices = np.argmax(core != 0, axis=0)
+    return rows, core[rows, np.arange(len(core))]
 
 
-def _times(rows: Matrix, core: Matrix, moves: tuple[Indices, Vector] | None) -> Matrix:
-    """rows · core, where it can be by moving columns about instead of multiplying."""
-    if moves is None:
+def _times(rows: Matrix, core: Matrix, entries: tuple[Indices, Vector] | None) -> Matrix:
+    """rows · core; if every column of the core has one entry, by permuting columns instead of multiplying."""
+    if entries is None:
         return rows @ core
-    moved: Matrix = rows.take(moves[0], axis=-1)
-    moved *= moves[1]
-    return moved
+    product: Matrix = rows.take(entries[0], axis=-1)
+    product *= entries[1]
+    return product
 
 
 def _diagonal(d: ArrayLike | None, size: int) -> Vector:
@@ -250,27 +265,28 @@ def _diagonal(d: ArrayLike | None, size: int) -> Vector:
 def _check_shapes(factors: FloatArray, core: Matrix, diagonal: Vector) -> None:
     if factors.ndim != 2 or factors.shape[0] == 0:
         raise ValueError(
-            f"a kernel needs factors of shape (items, rank) with at least one item, got {factors.shape}"
+            f"the kernel's factors must have shape (items, rank) with at least one item, got {factors.shape}"
         )
     rank = factors.shape[1]
     if core.shape != (rank, rank):
         raise ValueError(f"factors of rank {rank} need a core of shape ({rank}, {rank}), got {core.shape}")
     if diagonal.shape != (factors.shape[0],):
         raise ValueError(
-            f"{factors.shape[0]} items need a diagonal of that length, got shape {diagonal.shape}"
+            f"a kernel of {factors.shape[0]} items needs a diagonal of that length, got {diagonal.shape}"
         )
 
 
 def _check_values(factors: FloatArray, core: Matrix, diagonal: Vector) -> None:
     for name, array in (("factors", factors), ("core", core), ("diagonal", diagonal)):
         if not np.isfinite(array).all():
-            raise ValueError(f"the kernel's {name} hold a value that is not finite")
+            raise ValueError(f"the kernel's {name} must be finite")
     if (diagonal < 0).any():
-        raise ValueError("the kernel's diagonal holds a negative value")
+        raise ValueError("the kernel's diagonal must not be negative")
     if core.size:
         symmetric = (core + core.T) / 2
         smallest = float(np.linalg.eigvalsh(symmetric)[0])
         if smallest < -_PSD_TOLERANCE * max(1.0, float(np.abs(symmetric).max())):
             raise ValueError(
-                f"the symmetric part of the kernel's core has a negative eigenvalue ({smallest:.3g})"
+                "the symmetric part of the kernel's core must be positive semidefinite, "
+                f"but has an eigenvalue of {smallest:.3g}"
             )

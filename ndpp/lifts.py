@@ -1,11 +1,11 @@
-"""Lift: how often two items are bought together, against how often chance alone would bring them together.
+"""Lift: how often two items are bought together, compared with chance.
 
     lift = together / by_chance,    by_chance = Σ_c n_ic n_jc / N_c
 
-over classes c of baskets of like size: a large basket holds everything, which is no relation. Unrelated items
-have lift 1. Counts of rare pairs say little, so the lift is the mean of a posterior. The prior is a mixture
-of two gamma distributions (as in DuMouchel's shrinkage): most pairs are near m = exp(α + β log(the marginal
-kernel's lift)), and a small share of them, the tail, is bought together very much more often,
+summed over classes c of baskets of similar size, because large baskets hold many unrelated items. Unrelated
+items have lift 1. Counts of rare pairs are noisy, so the lift is a posterior mean. The prior is a mixture of
+two gamma distributions (as in DuMouchel's shrinkage): most pairs are near m = exp(α + β log(lift of the
+marginal kernel)), and a small share of them, the tail, is bought together far more often:
 
     lift ~ (1 − π) Gamma(s, s / m) + π Gamma(t, t / (m exp δ))
 """
@@ -21,17 +21,18 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ndpp.kernel import Indices, Kernel, Matrix, Vector
-from ndpp.marginal import Marginal
+from ndpp.marginal_kernel import MarginalKernel
+from ndpp.sparse import BoolVector, find
 
 SIZE_CLASSES = (1, 2, 3, 5, 9, 17, 33)  # the smallest basket of each class
-COMPLEMENT, SUBSTITUTE = 1, 2  # what `Lifts.relations` says of a pair; 0 is neither
-_Z95 = 1.959964  # 95 % of a normal distribution lie within this many deviations
-_LEAST_KERNEL_LIFT = 0.05  # so that its logarithm is finite
+COMPLEMENT, SUBSTITUTE = 1, 2  # the relation of two items; 0 is neither
+_Z95 = 1.959964  # 95 % of a normal distribution are within this many standard deviations
+_LEAST_KERNEL_LIFT = 0.05  # keeps its logarithm finite
 _UNKNOWN = -1
 
 
 class Prior(NamedTuple):
-    """What is known of the lift of two items before their joint baskets are counted."""
+    """The prior distribution of the lift of two items."""
 
     level: float  # α
     slope: float  # β
@@ -52,10 +53,10 @@ class Prior(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Lifts:
-    """Counts of baskets, and the prior: all that a lift is made of, but the kernel.
+    """The stored counts of baskets and the prior; with a kernel, `RelatedItems` computes lifts from them.
 
-    The counted partners of item i are `partners[offsets[i]:offsets[i + 1]]`, ascending: every item that was
-    in `least` baskets together with it, and every stated substitute. Each pair is stored in both directions.
+    The stored partners of item i are `partners[offsets[i]:offsets[i + 1]]`, ascending: every item that is in
+    at least `least` baskets with it, and every substitute. Each pair is stored in both directions.
     """
 
     class_counts: NDArray[np.int32]  # (M, 7): baskets with the item, by size class
@@ -64,7 +65,7 @@ class Lifts:
     partners: NDArray[np.int32]  # (entries,)
     together: NDArray[np.int32]  # (entries,): baskets that hold both
     relations: NDArray[np.uint8]  # (entries,): COMPLEMENT, SUBSTITUTE or 0
-    least: int  # a pair that is not stored was in fewer baskets than this
+    least: int  # pairs that are not stored are in fewer baskets than this
     level: float  # the prior, see `Prior`
     slope: float
     weight: float
@@ -78,7 +79,7 @@ class Lifts:
         return Prior(*(getattr(self, name) for name in Prior._fields))
 
     def check(self, size: int) -> None:
-        """ValueError unless the counts are of `size` items and the arrays fit together."""
+        """ValueError unless the counts are for `size` items and the arrays fit together."""
         classes = len(SIZE_CLASSES)
         if self.class_counts.shape != (size, classes) or self.offsets.shape != (size + 1,):
             raise ValueError(f"the kernel has {size} items, the lifts {len(self.class_counts)}")
@@ -111,37 +112,37 @@ class PairLifts:
     lift: Vector
     low: Vector
     high: Vector
-    together: NDArray[np.int32]  # baskets that hold both; -1 where the count was not kept
-    by_chance: Vector  # baskets that would hold both, were the two unrelated
+    together: NDArray[np.int32]  # baskets that hold both; −1 if the count is not stored
+    by_chance: Vector  # expected baskets with both if the items were unrelated
     relation: NDArray[np.uint8]  # COMPLEMENT, SUBSTITUTE or 0
 
     def counted(self, pair: int) -> int | None:
-        """`together` of one pair, None where the count was not kept."""
+        """`together` of one pair, None if the count is not stored."""
         count = int(self.together[pair])
         return None if count == _UNKNOWN else count
 
     def surest_first(self, relation: int) -> Indices:
-        """The order of complements by the lower end of their lift, of substitutes by the upper end."""
+        """The order of complements by the lower end of their interval, of substitutes by the upper end."""
         return np.argsort(-self.low if relation == COMPLEMENT else self.high, kind="stable")
 
 
 @dataclass(frozen=True, eq=False)
-class Relations:
+class RelatedItems:
     """Lifts, complements and substitutes of the items of a kernel."""
 
     kernel: Kernel
     lifts: Lifts
 
     @cached_property
-    def _marginal(self) -> Marginal:
-        return Marginal.of(self.kernel)
+    def _marginal(self) -> MarginalKernel:
+        return MarginalKernel(self.kernel)
 
     @cached_property
     def _rates(self) -> Matrix:
         return class_rates(self.lifts.class_counts, self.lifts.class_totals)
 
     def between(self, first: ArrayLike, second: ArrayLike) -> PairLifts:
-        """The lifts of pairs of different rows; those of one first row should follow each other."""
+        """The lifts of pairs of different rows; fastest if equal first rows are next to each other."""
         one, other = np.asarray(first, dtype=np.intp), np.asarray(second, dtype=np.intp)
         by_chance: Vector = np.einsum("ic,ic->i", self._rates[one], self._rates[other])
         prior, kernel_lifts = self.lifts.prior, self._marginal.lifts(one, other)
@@ -153,43 +154,43 @@ class Relations:
             together[together == _UNKNOWN] = 0
         return PairLifts(lift, low, high, together, by_chance, relation)
 
-    def stated(self, row: int, relation: int) -> Indices:
-        """The stated complements or substitutes of an item, ascending."""
+    def related(self, row: int, relation: int) -> Indices:
+        """The complements or substitutes of an item, ascending."""
         span = self._span(row)
         partners: Indices = self.lifts.partners[span][self.lifts.relations[span] == relation].astype(np.intp)
         return partners
 
-    def all_stated(self, relation: int) -> tuple[Indices, Indices]:
+    def all_related(self, relation: int) -> tuple[Indices, Indices]:
         """All pairs of complements or substitutes, first < second."""
         first = np.repeat(np.arange(self.kernel.size), np.diff(self.lifts.offsets))
         chosen = (self.lifts.relations == relation) & (first < self.lifts.partners)
         return first[chosen], self.lifts.partners[chosen].astype(np.intp)
 
+    def counts(self, first: Indices, second: Indices) -> NDArray[np.int32]:
+        """Training baskets with both rows of each pair; −1 if the count is not stored."""
+        return self._stored(first, second)[0]
+
     def to_cart(self, rows: ArrayLike, cart: ArrayLike) -> NDArray[np.uint8]:
-        """For each row SUBSTITUTE if it replaces an item of the cart, else COMPLEMENT if it goes with one."""
+        """For each row SUBSTITUTE or COMPLEMENT if it is one of any cart item (the former first), else 0."""
         candidates = np.asarray(rows, dtype=np.intp)
         strongest = np.zeros(len(candidates), dtype=np.uint8)
         for item in np.asarray(cart, dtype=np.intp).tolist():
             places, found = self._find(item, candidates)
-            if not found.any():
-                continue
-            np.maximum(strongest, np.where(found, self.lifts.relations[places], 0), out=strongest)
+            if found.any():
+                np.maximum(strongest, np.where(found, self.lifts.relations[places], 0), out=strongest)
         return strongest
 
     def _span(self, row: int) -> slice:
         return slice(int(self.lifts.offsets[row]), int(self.lifts.offsets[row + 1]))
 
-    def _find(self, row: int, others: Indices) -> tuple[Indices, NDArray[np.bool_]]:
-        """Where pairs of one row are stored, and whether they are."""
+    def _find(self, row: int, others: Indices) -> tuple[Indices, BoolVector]:
+        """The positions of pairs with one row in the stored arrays, and whether they are stored."""
         span = self._span(row)
-        if span.start == span.stop:
-            return np.zeros(len(others), dtype=np.intp), np.zeros(len(others), dtype=np.bool_)
-        partners = self.lifts.partners[span]
-        places = np.minimum(np.searchsorted(partners, others), len(partners) - 1)
-        return places + span.start, partners[places] == others
+        places, found = find(others, self.lifts.partners[span])
+        return places + span.start, found
 
     def _stored(self, first: Indices, second: Indices) -> tuple[NDArray[np.int32], NDArray[np.uint8]]:
-        """What is stored of each pair: its count and its relation."""
+        """The stored count and relation of each pair."""
         together = np.full(len(first), _UNKNOWN, dtype=np.int32)
         relation = np.zeros(len(first), dtype=np.uint8)
         starts = np.flatnonzero(np.diff(first, prepend=-1))
@@ -200,8 +201,8 @@ class Relations:
         return together, relation
 
     def _expected_uncounted(self, expected: Vector) -> Vector:
-        """The mean of `together` below `least` under the negative binomial distribution of the prior."""
-        chance = np.ones_like(expected)  # of each count, up to a factor
+        """E[together | together < least] under the prior, for which `together` is negative binomial."""
+        chance = np.ones_like(expected)  # P(count), up to a constant factor
         total, mean = np.zeros_like(expected), np.zeros_like(expected)
         ratio = expected / (expected + self.lifts.weight)
         for count in range(self.lifts.least):
@@ -212,7 +213,7 @@ class Relations:
 
 
 def class_rates(counts: NDArray[np.integer[Any]], totals: NDArray[np.integer[Any]]) -> Matrix:
-    """n_ic / √N_c: the product of two rows is `by_chance`. No pair is in a basket of one item."""
+    """n_ic / √N_c: the dot product of two rows is `by_chance`. Baskets of one item hold no pair."""
     rates: Matrix = counts[:, 1:] / np.sqrt(np.maximum(totals[1:], 1))
     return rates
 
@@ -220,11 +221,11 @@ def class_rates(counts: NDArray[np.integer[Any]], totals: NDArray[np.integer[Any
 def posterior(
     together: ArrayLike, by_chance: Vector, kernel_lifts: Vector, prior: Prior
 ) -> tuple[Vector, Vector, Vector]:
-    """Mean and ends of the middle 95 % of the lift, given the counts.
+    """The posterior mean of the lift and the ends of its 95 % interval.
 
-    A gamma prior with weight s and mean m leaves Gamma(together + s, by_chance + s / m); each part of the
-    mixture counts by how well it had predicted `together`. The ends are those of the gamma distribution with
-    the mixture's mean and variance, by Wilson and Hilferty: its cube root is nearly normal.
+    A gamma prior with weight s and mean m has the posterior Gamma(together + s, by_chance + s / m); each part
+    of the mixture is weighted by its likelihood of `together`. The interval is that of the gamma distribution
+    with the mixture's mean and variance, by Wilson and Hilferty: its cube root is nearly normal.
     """
     counted = np.asarray(together, dtype=np.float64)
     chance = np.maximum(by_chance, np.finfo(np.float64).tiny)
@@ -246,7 +247,7 @@ def posterior(
 
 
 def log_gamma(x: Vector) -> Vector:
-    """log Γ(x) for x > 0: Stirling's series at x + 8, which NumPy alone has no function for."""
+    """log Γ(x) for x > 0 by Stirling's series at x + 8, because NumPy has no such function."""
     shifted = x + 8
     series = (shifted - 0.5) * np.log(shifted) - shifted + 0.5 * np.log(2 * np.pi)
     series += 1 / (12 * shifted) - 1 / (360 * shifted**3) + 1 / (1260 * shifted**5)

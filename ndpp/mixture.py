@@ -1,4 +1,4 @@
-"""The form of P(next item | cart): a mixture of experts with coefficients that depend on the cart's size.
+"""The coefficients of P(next item | cart): a mixture of experts that depends on the cart's size.
 
     P(i | Y) = Σ_e w_e(Y) P_e(i | Y)
 
@@ -8,9 +8,8 @@
 | `baskets`  | (votes of the most similar baskets)^p | people with such carts bought it  |
 | `habit`    | Δ_i^h · L_ii^g · f_i^u                | bought anyway                     |
 
-f_i is how often item i follows an empty cart in training baskets in random order, cut off at random.
-
-Each exponent and each log-weight is a line in log(1 + |Y|).
+f_i is the share of training baskets, in random order and cut off at a random place, in which item i comes
+next to an empty cart. Each exponent and each log-weight is linear in log(1 + |Y|).
 """
 
 from __future__ import annotations
@@ -38,7 +37,7 @@ class Together:
 
 @dataclass(frozen=True)
 class SimilarBaskets:
-    """The exponent of the votes, and the expert's log-weight beside `together`."""
+    """The exponent of the votes, and the expert's log-weight relative to `together`."""
 
     power: Line
     weight: Line
@@ -46,7 +45,7 @@ class SimilarBaskets:
 
 @dataclass(frozen=True)
 class Habit:
-    """Exponents of the gain, of L_ii and of f, and the expert's log-weight beside `together`."""
+    """Exponents of the gain, of L_ii and of f, and the expert's log-weight relative to `together`."""
 
     gain: Line
     popularity: Line
@@ -56,21 +55,21 @@ class Habit:
 
 @dataclass(frozen=True)
 class Mixture:
-    """All coefficients; `decoupling` is the ω that the gains are conditioned with."""
+    """All coefficients; `decoupling` is the ω of conditioning on the cart."""
 
     decoupling: float
     together: Together
     baskets: SimilarBaskets | None = None
     habit: Habit | None = None
-    least_gain: float = 0.0  # a gain counts as at least this share of L_ii, so that no item is impossible
+    least_gain: float = 0.0  # the lowest gain, as a share of L_ii: above 0 no item is impossible
 
     @classmethod
     def plain(cls, decoupling: float = 0.0, relevance: float = 0.0, popularity: float = 0.0) -> Mixture:
-        """P ∝ Δ_i · r_i^β · L_ii^(−γ) with conditioning ω: all zero is the paper's exact conditioning."""
+        """P ∝ Δ_i · r_i^β · L_ii^(−γ); ω = β = γ = 0 is the paper's exact conditioning."""
         return cls(decoupling, Together((1.0, 0.0), (relevance, 0.0), (-popularity, 0.0)))
 
     def weights(self, size: int, *, votes: bool) -> tuple[float, float, float]:
-        """The weights of `together`, `baskets` and `habit`; without votes `baskets` has none."""
+        """The weights of `together`, `baskets` and `habit`; that of `baskets` is 0 without votes."""
         logs = [
             0.0,
             at(self.baskets.weight, size) if self.baskets and votes else -np.inf,

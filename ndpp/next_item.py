@@ -1,4 +1,4 @@
-"""P(next item | cart): the one scoring path of serving, tuning, evaluation and the gate."""
+"""P(next item | cart): the scoring used by serving, tuning, evaluation and the publication gate."""
 
 from __future__ import annotations
 
@@ -12,27 +12,15 @@ from numpy.typing import ArrayLike
 from ndpp.basket_index import BasketIndex
 from ndpp.batch import condition_many
 from ndpp.conditional import Conditional, condition
+from ndpp.dense_kernel import DenseKernel
 from ndpp.kernel import FloatArray, Indices, Kernel, Matrix, Vector
 from ndpp.mixture import Mixture, at
-from ndpp.pairs import PairTable
 from ndpp.relevance import Relevance
+from ndpp.sparse import Sparse, find, nothing
 
-NO_VOTE = 1e-9  # what an item without votes counts as, beside 1 for the most similar basket
+NO_VOTE = 1e-9  # the votes of an item without votes; a basket of the highest similarity votes with 1
 TOGETHER, BASKETS, HABIT = range(3)  # the experts
-_LEAST = 1e-30  # the logarithm of L_ii needs a number above 0
 _NUMBERS_AT_ONCE = 4_000_000  # gains of a batch of carts: 16 MB in float32
-
-Sparse = tuple[Indices, Vector]  # rows, ascending, and a value for each
-
-
-@dataclass(frozen=True, eq=False)
-class Evidence:
-    """What is known about every item as the next one, given a cart: the input of the mixture."""
-
-    state: Conditional
-    log_gains: Vector  # (M,)
-    relevance: Sparse  # log(r_i / floor) where r_i is above its floor
-    votes: Sparse  # of the most similar training baskets
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,37 +31,32 @@ class NextItem:
     mixture: Mixture
     relevance: Relevance | None = None
     baskets: BasketIndex | None = None
-    pairs: PairTable | None = field(default=None, repr=False)  # a faster way to gains in a small catalogue
-
-    @cached_property
-    def log_weights(self) -> Vector:
-        """log L_ii."""
-        return np.log(np.maximum(self.kernel.weights, _LEAST))
+    dense: DenseKernel | None = field(default=None, repr=False)  # faster gains in a small catalogue
 
     @cached_property
     def log_usual(self) -> Vector:
-        """log P(i | ∅): how likely each item is to be a basket's first."""
+        """log P(i | ∅): the next item of an empty cart."""
         with np.errstate(divide="ignore"):
             return np.log(self.given([]).probabilities)
 
     def given(self, cart: ArrayLike | Sequence[int]) -> Prediction:
         """The prediction for one cart."""
-        state = condition(self.kernel, cart, decoupling=self.mixture.decoupling)
-        if self.pairs is not None and self.pairs.suits(len(state.used)):
-            gains: FloatArray = self.pairs.gains(state)
+        conditional = condition(self.kernel, cart, decoupling=self.mixture.decoupling)
+        if self.dense is not None and self.dense.suits(len(conditional.used)):
+            gains: FloatArray = self.dense.gains(conditional)
         else:
-            gains = state.form.all_gains()
-        return Prediction(self, self._evidence(state, gains))
+            gains = conditional.all_fast_gains()
+        return self._prediction(conditional, gains)
 
     def given_each(self, carts: Sequence[ArrayLike]) -> Iterator[Prediction]:
-        """The predictions for many carts; some at a time share one pass over F."""
+        """The predictions for many carts; batches of them share one pass over F."""
         at_once = max(1, _NUMBERS_AT_ONCE // self.kernel.size)
         for start in range(0, len(carts), at_once):
             batch = condition_many(
                 self.kernel, carts[start : start + at_once], decoupling=self.mixture.decoupling
             )
-            for state, gains in zip(batch.states, batch.all_gains(), strict=True):
-                yield Prediction(self, self._evidence(state, gains))
+            for conditional, gains in zip(batch.conditionals, batch.all_fast_gains(), strict=True):
+                yield self._prediction(conditional, gains)
 
     def probabilities(self, carts: Sequence[ArrayLike]) -> Matrix:
         """P(i | cart) of every cart and item, (n, M)."""
@@ -82,19 +65,18 @@ class NextItem:
             row[:] = prediction.probabilities
         return found
 
-    def _evidence(self, state: Conditional, gains: FloatArray) -> Evidence:
-        nothing: Sparse = (np.empty(0, dtype=np.intp), np.empty(0))
-        relevance = votes = nothing
-        if len(state.cart):
+    def _prediction(self, conditional: Conditional, gains: FloatArray) -> Prediction:
+        relevance = votes = nothing()
+        if len(conditional.cart):
             if self.relevance is not None:
-                rows, values = self.relevance.evidence(state.cart)
+                rows, values = self.relevance.above_floor(conditional.cart)
                 relevance = rows, np.log(values / self.relevance.floor)
             if self.baskets is not None and self.mixture.baskets is not None:
-                votes = self.baskets.votes(state.cart)
-        return Evidence(state, self.logs(gains, slice(None)), relevance, votes)
+                votes = self.baskets.votes(conditional.cart)
+        return Prediction(self, conditional, self.log_gains(gains, slice(None)), relevance, votes)
 
-    def logs(self, gains: FloatArray, rows: slice | Indices) -> Vector:
-        """log max(Δ_i, least · L_ii) in float64; −∞ where that is 0."""
+    def log_gains(self, gains: FloatArray, rows: slice | Indices) -> Vector:
+        """log max(Δ_i, least_gain · L_ii) of `rows` in float64; −∞ where that is 0."""
         logs = gains.astype(np.float64)
         np.maximum(logs, self.mixture.least_gain * self.kernel.weights[rows], out=logs)
         with np.errstate(divide="ignore"):
@@ -103,41 +85,40 @@ class NextItem:
 
 @dataclass(frozen=True, eq=False)
 class Prediction:
-    """P(i | cart) of all items, and the share of each expert in it; 0 for items in the cart.
+    """P(i | cart) of all items and the share of each expert in it; 0 for items in the cart.
 
-    The gains of the whole catalogue are in the precision of F; `exactly` computes those of a few rows in
-    float64.
+    Probabilities of the whole catalogue use gains in the precision of F; `expert_shares` uses float64.
     """
 
     model: NextItem
-    evidence: Evidence
+    conditional: Conditional
+    log_gains: Vector  # (M,)
+    relevance: Sparse  # log(r_i / floor) of the rows with r_i above the floor
+    votes: Sparse  # of the most similar training baskets
 
     @property
     def cart(self) -> Indices:
         """The cart's rows, each once."""
-        return self.evidence.state.cart
+        return self.conditional.cart
 
     @cached_property
     def weights(self) -> tuple[float, float, float]:
         """w_e of `together`, `baskets` and `habit`."""
-        return self.model.mixture.weights(len(self.cart), votes=len(self.evidence.votes[0]) > 0)
+        return self.model.mixture.weights(len(self.cart), votes=len(self.votes[0]) > 0)
 
     @cached_property
     def probabilities(self) -> Vector:
         """P(i | cart), (M,): sums to 1 unless no item is possible."""
-        total, _ = self._parts
-        return total
+        return self._total_and_norms[0]
 
     @cached_property
-    def _parts(self) -> tuple[Vector, tuple[float, float, float]]:
-        """Σ_e w_e P_e, and for each expert the logarithm that its scores are normalised by."""
-        evidence, everything = self.evidence, slice(None)
-        total = np.zeros(self.model.kernel.size)
-        norms = [np.inf, np.inf, np.inf]
+    def _total_and_norms(self) -> tuple[Vector, list[float]]:
+        """Σ_e w_e P_e, and the log of each expert's normaliser (∞ without scores)."""
+        total, norms = np.zeros(self.model.kernel.size), [np.inf, np.inf, np.inf]
         for expert, weight in enumerate(self.weights):
             if weight == 0:
                 continue
-            scores = self._scores(expert, evidence.log_gains, everything)
+            scores = self._scores(expert, self.log_gains, slice(None))
             scores[self.cart] = -np.inf
             highest = scores.max(initial=-np.inf)
             if highest == -np.inf:
@@ -148,69 +129,62 @@ class Prediction:
             norms[expert] = float(highest) + float(np.log(sum_))
             scores *= weight / sum_
             total += scores
-        return total, (norms[0], norms[1], norms[2])
+        return total, norms
 
     def _scores(self, expert: int, log_gains: Vector, rows: slice | Indices) -> Vector:
-        """The log-score of an expert before it is normalised; `log_gains` are those of `rows`."""
-        mixture, size = self.model.mixture, len(self.cart)
+        """The log-scores of an expert for `rows`, before normalisation, given the log-gains of these rows."""
+        mixture, size, kernel = self.model.mixture, len(self.cart), self.model.kernel
         if expert == BASKETS:
             assert mixture.baskets is not None
             scores = np.full(len(log_gains), np.log(NO_VOTE))
-            _put(scores, (self.evidence.votes[0], np.log(self.evidence.votes[1] + NO_VOTE)), rows, add=False)
+            places, votes = _restricted(self.votes, rows)
+            scores[places] = np.log(votes + NO_VOTE)
             scores *= at(mixture.baskets.power, size)
             return scores
         if expert == HABIT:
             assert mixture.habit is not None
             scores = at(mixture.habit.gain, size) * log_gains
-            scores += at(mixture.habit.popularity, size) * self.model.log_weights[rows]
+            scores += at(mixture.habit.popularity, size) * kernel.log_weights[rows]
             if self.model.baskets is not None:
                 scores += at(mixture.habit.first, size) * self.model.baskets.log_first[rows]
             return scores
         together = mixture.together
         scores = at(together.gain, size) * log_gains
-        scores += at(together.popularity, size) * self.model.log_weights[rows]
-        where, logs = self.evidence.relevance
-        _put(scores, (where, at(together.relevance, size) * logs), rows, add=True)
+        scores += at(together.popularity, size) * kernel.log_weights[rows]
+        places, logs = _restricted(self.relevance, rows)
+        scores[places] += at(together.relevance, size) * logs
         return scores
 
-    def exactly(self, rows: Indices) -> Matrix:
-        """w_e P_e(i | cart) of some rows outside the cart with gains in float64, (3, n)."""
-        gains = self.evidence.state.form.gains(rows)  # 0 where a gain is no more than rounding
-        logs = self.model.logs(gains, rows)
+    def expert_shares(self, rows: Indices) -> Matrix:
+        """w_e P_e(i | cart) of some rows outside the cart, from gains in float64, (3, n)."""
+        logs = self.model.log_gains(self.conditional.gains_of(rows), rows)
         shares = np.zeros((3, len(rows)))
-        for expert, (weight, norm) in enumerate(zip(self.weights, self._parts[1], strict=True)):
+        for expert, (weight, norm) in enumerate(zip(self.weights, self._total_and_norms[1], strict=True)):
             if weight and norm < np.inf:
                 shares[expert] = weight * np.exp(self._scores(expert, logs, rows) - norm)
         return shares
 
     def leaving_out(self, rows: Indices) -> Matrix:
-        """How far leaving each cart item out lowers the log-score of `together`, (cart, n)."""
-        together, size = self.model.mixture.together, len(self.cart)
-        state, prior = self.evidence.state, self.model.relevance
-        gains = state.form.exact(rows)
-        without = np.array([gains[column] - state.contributions(row) for column, row in enumerate(rows)])
-        logs = self.model.logs(gains, rows)
+        """The drop of the log-score of `together` if one cart item is left out, (cart, n)."""
+        together, size, model = self.model.mixture.together, len(self.cart), self.model
+        gains = self.conditional.exact_gains(rows)
+        without = np.array(
+            [gains[column] - self.conditional.contributions(row) for column, row in enumerate(rows)]
+        )
+        logs = model.log_gains(gains, rows)
         drops: Matrix = np.array(
-            [logs - self.model.logs(each, rows) for each in without.reshape(len(rows), size).T]
+            [logs - model.log_gains(each, rows) for each in without.reshape(len(rows), size).T]
         )
         drops = np.nan_to_num(drops, nan=0.0, posinf=0.0, neginf=0.0).reshape(size, len(rows))
         drops *= at(together.gain, size)
-        if prior is not None:
-            drops += at(together.relevance, size) * prior.drops(self.cart, rows)
+        if model.relevance is not None:
+            drops += at(together.relevance, size) * model.relevance.drops(self.cart, rows)
         return drops
 
 
-def _put(scores: Vector, values: Sparse, rows: slice | Indices, *, add: bool) -> None:
-    """Add sparse values to the scores of `rows`, or set them."""
-    where, numbers = values
+def _restricted(values: Sparse, rows: slice | Indices) -> Sparse:
+    """The sparse values of `rows`, by position in `rows`; a slice stands for the whole catalogue."""
     if isinstance(rows, slice):
-        places = where
-    else:
-        position = np.searchsorted(where, rows)
-        position[position == len(where)] = 0
-        listed = where[position] == rows if len(where) else np.zeros(len(rows), dtype=np.bool_)
-        places, numbers = np.flatnonzero(listed), numbers[position[listed]]
-    if add:
-        scores[places] += numbers
-    else:
-        scores[places] = numbers
+        return values
+    places, found = find(rows, values[0])
+    return np.flatnonzero(found), values[1][places[found]]

@@ -1,4 +1,4 @@
-"""Evidence from plain co-purchase counts: for each item a short list of weighted neighbours."""
+"""The relevance prior r_i(cart), learned from co-purchases: a short list of weighted neighbours per item."""
 
 from __future__ import annotations
 
@@ -9,15 +9,16 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ndpp.kernel import Indices, Matrix, Vector
+from ndpp.sparse import Sparse, find, nothing
 
-_SMALL = 20_000  # items
+_SMALL = 20_000  # items: up to here one sum per item of the catalogue is faster than finding equal rows
 
 
 @dataclass(frozen=True, eq=False)
 class Relevance:
-    """r_i(Y) = max(floor, Σ_{y∈Y} weight(y → i), Σ_{y∈Y} support(y → i)): a floor for all but a short list.
+    """r_i(Y) = max(floor, Σ_{y∈Y} weight(y → i), Σ_{y∈Y} support(y → i)).
 
-    Support is a second, weaker opinion: it keeps in order what the weights, which may be negative, rule out.
+    Weights can be negative. `support` is a second, weaker estimate that ranks the items they rule out.
     """
 
     offsets: NDArray[np.int64]  # (M + 1,): item y's neighbours are neighbours[offsets[y]:offsets[y + 1]]
@@ -26,17 +27,14 @@ class Relevance:
     floor: float  # > 0
     support: NDArray[np.float32] | None = None  # (entries,)
 
-    def evidence(self, cart: ArrayLike) -> tuple[Indices, Vector]:
-        """The rows whose evidence from `cart` lies above the floor, ascending, and that evidence.
-
-        An item that stands in the cart twice counts once.
-        """
+    def above_floor(self, cart: ArrayLike) -> Sparse:
+        """The rows with r_i(cart) above the floor, and r_i; an item that is in the cart twice counts once."""
         distinct = dict.fromkeys(np.asarray(cart, dtype=np.intp).tolist())
         spans = [slice(self.offsets[y], self.offsets[y + 1]) for y in distinct]
         if not spans:
-            return np.empty(0, dtype=np.intp), np.empty(0)
+            return nothing()
         rows = np.concatenate([self.neighbours[span] for span in spans])
-        if len(self.offsets) <= _SMALL:  # then one sum for each item is quicker than finding equal rows
+        if len(self.offsets) <= _SMALL:
             totals = self._totals(rows, spans)
             above = np.flatnonzero(totals > self.floor)
             return above, totals[above]
@@ -52,11 +50,9 @@ class Relevance:
         for place, y in enumerate(items.tolist()):
             span = slice(self.offsets[y], self.offsets[y + 1])
             listed, position = np.unique(self.neighbours[span], return_index=True)
-            if not len(listed):
-                continue
-            found = np.minimum(np.searchsorted(listed, rows), len(listed) - 1)
-            known = np.flatnonzero(listed[found] == rows)
-            entries = position[found[known]]
+            places, found = find(rows, listed)
+            known = np.flatnonzero(found)
+            entries = position[places[known]]
             votes[0, place, known] = self.weights[span][entries]
             if self.support is not None:
                 votes[1, place, known] = self.support[span][entries]

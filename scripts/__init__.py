@@ -1,1 +1,1 @@
-"""Commands around the project: run it, smoke-test it, test the README."""
+"""Project commands: run the demo, smoke test, check the documents, take screenshots."""

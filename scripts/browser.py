@@ -1,7 +1,7 @@
-"""A Chromium for the browser tests and screenshots: `python -m scripts.browser` finds or installs one.
+"""`python -m scripts.browser`: find or install a Chromium for the browser tests and screenshots.
 
-It looks in the usual places, then tries Playwright's own download, then Debian's package if it may install
-one. `TRIPOD_BROWSER` names another browser of the Chromium family.
+It searches the usual places, then tries Playwright's download, then Debian's package if it runs as root.
+`TRIPOD_BROWSER` is the path of another browser based on Chromium.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from pathlib import Path
 from playwright.sync_api import sync_playwright
 
 _COMMANDS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "microsoft-edge")
-_APPLICATIONS = (  # where macOS keeps them
+_APPLICATIONS = (  # on macOS
     "/Applications/Chromium.app/Contents/MacOS/Chromium",
     "/Applications/Google Chrome.app/Contents/MacOS/Google Chrome",
 )
@@ -25,21 +25,23 @@ _START_SECONDS = 60
 
 
 class BrowserError(Exception):
-    """There is no browser; the text is one sentence that says how to get one."""
+    """No browser was found or installed; the message says how to install one."""
 
 
 def find_browser() -> Path | None:
-    """The first browser on this machine that starts, None if there is none."""
+    """Path of the first installed browser that starts; None if there is none."""
     return next((path for path in _candidates() if path.exists() and _starts(path)), None)
 
 
 def ensure_browser() -> Path:
-    """A browser, installed now if there was none; BrowserError if none can be had."""
+    """Path of a browser, installed if necessary; raises BrowserError if that fails."""
     found, named = find_browser(), os.environ.get("TRIPOD_BROWSER")
     if found is None and named:
-        raise BrowserError(f"TRIPOD_BROWSER={named} does not start: name a browser of the Chromium family.")
+        raise BrowserError(
+            f"TRIPOD_BROWSER={named} does not start: set it to the path of a browser based on Chromium."
+        )
     if found is None:
-        print("No Chromium found: installing one for the browser tests.", file=sys.stderr)
+        print("Chromium not found: installing it for the browser tests.", file=sys.stderr)
         _run([sys.executable, "-m", "playwright", "install", "chromium"])
         found = find_browser()
     if found is None and shutil.which("apt-get") and os.geteuid() == 0:
@@ -49,7 +51,7 @@ def ensure_browser() -> Path:
     if found is None:
         raise BrowserError(
             "The browser tests need Chromium: install it (on Debian and Ubuntu: sudo apt-get install "
-            "chromium), or set TRIPOD_BROWSER to the path of a browser of its family."
+            "chromium), or set TRIPOD_BROWSER to the path of a browser based on Chromium."
         )
     return found
 
@@ -67,7 +69,7 @@ def _candidates() -> Iterator[Path]:
 
 
 def _starts(browser: Path) -> bool:
-    """A downloaded browser may lack libraries of the system."""
+    """Whether the browser starts: a downloaded one may lack system libraries."""
     try:
         result = subprocess.run(
             [browser, "--version"], capture_output=True, timeout=_START_SECONDS, check=False
@@ -78,7 +80,7 @@ def _starts(browser: Path) -> bool:
 
 
 def _run(command: list[str]) -> None:
-    """Failure is seen by the browser that is still missing."""
+    """Run a command; the caller checks for success by searching for the browser again."""
     environment = os.environ | {"DEBIAN_FRONTEND": "noninteractive"}
     try:
         subprocess.run(command, env=environment, capture_output=True, timeout=_DOWNLOAD_SECONDS, check=False)
@@ -87,7 +89,7 @@ def _run(command: list[str]) -> None:
 
 
 def main() -> None:
-    """Print the browser's path."""
+    """Print the path of the browser."""
     try:
         print(ensure_browser())
     except BrowserError as error:

@@ -1,6 +1,6 @@
-"""A stand-in for curl that knows the options the documents use, so that their tests need no curl.
+"""Replacement for curl with the options that the documents use, so that their tests do not need curl.
 
-An HTTP error is a failure, as with `curl --fail-with-body`.
+An HTTP error status is a failure, as with `curl --fail-with-body`.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ _FAILED = 22  # curl's exit code for an HTTP error
 
 
 def main() -> None:
-    """Send one request and print the answer's body, or its headers after HEAD."""
+    """Send one request and print the body of the answer, or its headers for HEAD."""
     parser = argparse.ArgumentParser(prog="curl")
     parser.add_argument("url")
     parser.add_argument("-X", "--request", dest="method")
@@ -33,7 +33,7 @@ def main() -> None:
             sys.stdout.buffer.write(shown)
     except urllib.error.HTTPError as error:
         sys.stdout.buffer.write(error.read())
-        print(f"curl: the answer is {error.code}", file=sys.stderr)
+        print(f"curl: HTTP status {error.code}", file=sys.stderr)
         raise SystemExit(_FAILED) from None
 
 

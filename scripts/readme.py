@@ -1,13 +1,14 @@
-"""`python -m scripts.readme README.md`: do what the document says, and see that it answers as it says.
+"""`python -m scripts.readme README.md`: run the commands of a document and compare their output.
 
-- Every fenced block marked `bash` is run, in order, in a sandbox folder, beside a service that `scripts.run`
-  started there on the tiny data. A command that fails, fails the document.
-- A block marked `json` after it shows the answer: the real one must have the same members, of the same kinds.
-- A block marked `output` after it shows what is printed, to the letter.
-- The sandbox has `baskets.txt` and `items.csv`. Addresses, keys and versions in the text stand for the real
-  ones (`_stand_ins`).
-- The few commands that cannot be run in a sandbox are listed with the reason (`NOT_RUN`); blocks in other
-  languages are for reading.
+- Fenced blocks marked `bash` are run in order in a sandbox folder, with a service that `scripts.run` started
+  there on the tiny data set. A command that fails makes the check fail.
+- A following `json` block shows the answer: the real one must have the same members with values of the same
+  types.
+- A following `output` block shows the printed text; it must match exactly.
+- The sandbox contains `baskets.txt` and `items.csv`. Addresses, keys and versions in the document are
+  replaced by the real ones (`_replacements`).
+- Commands that cannot run in a sandbox are listed with the reason in `NOT_RUN`. Blocks in other languages are
+  not checked.
 """
 
 from __future__ import annotations
@@ -30,13 +31,14 @@ from typing import Any
 import polars as pl
 
 from model_store import ModelStore
+from scripts.run import BANNER_END
 
 ROOT = Path(__file__).parents[1]
 ADMIN_KEY = "the-sandbox-admin-key"
 NOT_RUN = {
-    "make run": "the sandbox's service is started by the same module",
-    "make test": "it would run this test again",
-    "docker compose up": "the smoke test over the composed services does this",
+    "make run": "the service of the sandbox is started by the same module",
+    "make test": "it would run this check again",
+    "docker compose up": "tested by scripts/smoke with Docker",
 }
 _FENCE = re.compile(r"^```(\w*)[^\n]*\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _START_SECONDS = 180
@@ -44,7 +46,7 @@ _COMMAND_SECONDS = 180
 
 
 class ReadmeError(Exception):
-    """The document says what is not so; the text names the line."""
+    """A command of the document fails or prints something else; the message names the line."""
 
 
 @dataclass(frozen=True)
@@ -58,15 +60,15 @@ class Block:
 
 @dataclass(frozen=True)
 class Sandbox:
-    """A folder to run commands in, and the service beside it."""
+    """A folder for the commands and the URL of a running service."""
 
     folder: Path
     url: str
 
     def run(self, script: str) -> str:
-        """What the commands print; ReadmeError if one of them fails."""
-        for written, real in self._stand_ins().items():
-            script = re.sub(written, real, script)
+        """Run the commands and return their output; raises ReadmeError if one fails."""
+        for pattern, value in self._replacements().items():
+            script = re.sub(pattern, value, script)
         result = subprocess.run(
             ["bash", "-euo", "pipefail", "-c", script],
             cwd=self.folder,
@@ -82,27 +84,27 @@ class Sandbox:
             )
         return result.stdout
 
-    def _stand_ins(self) -> dict[str, str]:
-        """What a reader replaces by his own: the address, the admin key, the name of a version."""
-        version = ModelStore(self.folder / "model_store" / "artifacts").active() or ""
+    def _replacements(self) -> dict[str, str]:
+        """Real values for the placeholders in a document: URL, admin key and version."""
+        version = ModelStore(self.folder / "var" / "models").active() or ""
         return {r"http://127\.0\.0\.1:8000": self.url, r"\bADMIN_KEY\b": ADMIN_KEY, r"\bVERSION\b": version}
 
 
 def blocks_of(text: str) -> list[Block]:
-    """All fenced blocks of a Markdown text."""
+    """All fenced blocks of a Markdown document."""
     return [
         Block(text.count("\n", 0, match.start()) + 1, match[1], match[2]) for match in _FENCE.finditer(text)
     ]
 
 
 def runnable(script: str) -> str:
-    """The script without the commands of NOT_RUN and without what follows a comment sign."""
+    """The script without comments and without the commands of NOT_RUN."""
     lines = (re.sub(r"(^|\s)#.*", "", line).rstrip() for line in script.splitlines())
     return "\n".join(line for line in lines if line not in NOT_RUN)
 
 
 def check_document(path: Path, sandbox: Sandbox) -> int:
-    """Run all commands of a document; returns how many blocks there were."""
+    """Run all commands of a document; returns the number of `bash` blocks."""
     blocks = blocks_of(path.read_text(encoding="utf-8"))
     output, run = "", 0
     for block in blocks:
@@ -113,34 +115,34 @@ def check_document(path: Path, sandbox: Sandbox) -> int:
             elif block.language == "json":
                 check_answer(block.text, output)
             elif block.language == "output" and block.text.strip() != output.strip():
-                raise ReadmeError(f"what is printed is:\n{output}")
+                raise ReadmeError(f"the output differs; it is:\n{output}")
         except ReadmeError as error:
             raise ReadmeError(f"{path.name}, line {block.line}: {error}") from error
     return run
 
 
 def check_answer(shown: str, printed: str) -> None:
-    """The JSON that the document shows must be made like the JSON that was printed."""
+    """Raise ReadmeError unless the printed JSON has the shape of the JSON in the document."""
     try:
         expected, real = json.loads(shown), json.loads(printed)
     except json.JSONDecodeError as error:
-        raise ReadmeError(f"not JSON ({error}); printed was: {printed[:300]!r}") from error
+        raise ReadmeError(f"not JSON ({error}); the output is: {printed[:300]!r}") from error
     if difference := difference_in_shape(expected, real):
         raise ReadmeError(difference)
 
 
 def difference_in_shape(shown: Any, real: Any, where: str = "the answer") -> str | None:
-    """Where two JSON values differ in their members; null fits anything, lists may differ in length."""
+    """First difference in members or types of two JSON values; null matches anything."""
     if isinstance(shown, dict) and isinstance(real, dict):
         if shown.keys() != real.keys():
-            return f"{where} has the members {sorted(real)}, shown are {sorted(shown)}"
+            return f"{where} has the members {sorted(real)}, but the document shows {sorted(shown)}"
         inner = ((shown[name], real[name], f"{where}.{name}") for name in shown)
         return next((found for pair in inner if (found := difference_in_shape(*pair))), None)
     if isinstance(shown, list) and isinstance(real, list):
         return difference_in_shape(shown[0], real[0], f"{where}[0]") if shown and real else None
     if shown is None or real is None or _kind(shown) == _kind(real):
         return None
-    return f"{where} is {real!r}, shown is {shown!r}"
+    return f"{where} is {real!r}, but the document shows {shown!r}"
 
 
 def _kind(value: object) -> type:
@@ -161,7 +163,7 @@ def _environment() -> dict[str, str]:
 
 @contextmanager
 def sandbox_in(folder: Path) -> Iterator[Sandbox]:
-    """A sandbox with a running service, which is stopped at the end."""
+    """Create a sandbox with a running service, which is stopped at the end."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = int(probe.getsockname()[1])
@@ -191,26 +193,26 @@ def sandbox_in(folder: Path) -> Iterator[Sandbox]:
 
 def _wait_for_banner(service: subprocess.Popen[bytes], log: Path) -> None:
     deadline = time.monotonic() + _START_SECONDS
-    while "Ctrl-C stops it" not in log.read_text():
+    while BANNER_END not in log.read_text():
         if service.poll() is not None or time.monotonic() > deadline:
-            raise ReadmeError(f"the sandbox's service did not start: {log.read_text()}")
+            raise ReadmeError(f"the service of the sandbox did not start: {log.read_text()}")
         time.sleep(0.1)
 
 
 def _write_sample_files(folder: Path) -> None:
-    """The tiny data again, in the formats that a reader may have."""
-    pairs = pl.read_parquet(folder / "data" / "baskets.parquet")
+    """Write the tiny data set in other formats."""
+    pairs = pl.read_parquet(folder / "var" / "data" / "baskets.parquet")
     lines = pairs.group_by("basket_id", maintain_order=True).agg(pl.col("item_id").str.join(" "))
     (folder / "baskets.txt").write_text("\n".join(lines["item_id"]) + "\n")
-    pl.read_parquet(folder / "data" / "items.parquet").write_csv(folder / "items.csv")
+    pl.read_parquet(folder / "var" / "data" / "items.parquet").write_csv(folder / "items.csv")
 
 
 def main(*documents: str) -> None:
-    """Check the documents; the first thing that is not so ends it with a sentence."""
+    """Check the documents; stops at the first difference."""
     try:
         with tempfile.TemporaryDirectory() as folder, sandbox_in(Path(folder)) as sandbox:
             for document in documents:
-                print(f"{document}: {check_document(Path(document), sandbox)} blocks of commands work")
+                print(f"{document}: {check_document(Path(document), sandbox)} command blocks checked")
     except ReadmeError as error:
         print(error, file=sys.stderr)
         raise SystemExit(1) from None

@@ -1,4 +1,4 @@
-"""`make run`: a demo model, Valkey, the worker and the service, until Ctrl-C."""
+"""`make run`: train a demo model if needed, then run the service, its worker and Valkey until Ctrl-C."""
 
 from __future__ import annotations
 
@@ -22,31 +22,41 @@ from typing import Annotated, Any, NoReturn
 
 import typer
 
-from app.parent_process import end_with_parent
+from app.runtime.parent_process import end_with_parent
 from app.settings import Settings, SettingsError, load_settings, variable_name
-from model_store import ModelStore, ModelStoreError
+from model_store import ModelStore, ModelStoreError, default_data, default_store
+from model_store.places import DEFAULT_DATA
 from training.demo import Dataset
 
 _READY_SECONDS = 120.0
 _STOP_SECONDS = 20.0
-_LEAST_FREE_BYTES = 500_000_000  # the demo's baskets, its model and the logs, with room to spare
+_MIN_FREE_BYTES = 500_000_000  # demo baskets, model and logs, with a margin
 _SHOWN_ITEM = "hot-dog-buns"
-_PAGES = {"/": "the shop", "/dashboard": "the dashboard", "/docs": "the API"}
+_PAGES = {"/": "shop", "/dashboard": "dashboard", "/docs": "API"}
+BANNER_END = "Press Ctrl-C to stop."
 
 
 class RunError(Exception):
-    """Something that the person at the terminal can mend; the text is one sentence."""
+    """An error that the user can fix; the message is one sentence."""
 
 
 def run(
     store: Annotated[str | None, typer.Option(help="The model store.")] = None,
-    data: Annotated[Path, typer.Option(help="Where the demo's baskets and the logs go.")] = Path("data"),
-    host: Annotated[str | None, typer.Option(help="The address to listen on.")] = None,
-    port: Annotated[int | None, typer.Option(help="The port to listen on.")] = None,
-    dataset: Annotated[Dataset, typer.Option(help="What the demo model learns from.")] = "groceries",
+    *,
+    data: Annotated[
+        Path,
+        typer.Option(
+            help="Folder for the demo baskets and the logs.",
+            default_factory=default_data,
+            show_default=DEFAULT_DATA,
+        ),
+    ],
+    host: Annotated[str | None, typer.Option(help="Address to listen on.")] = None,
+    port: Annotated[int | None, typer.Option(help="Port to listen on.")] = None,
+    dataset: Annotated[Dataset, typer.Option(help="Data set of the demo model.")] = "groceries",
 ) -> None:
-    """Train the demo model if the store has no active one, then serve until Ctrl-C."""
-    for number in (signal.SIGINT, signal.SIGTERM):  # a shell's background jobs begin with SIGINT ignored
+    """Train the demo model if no model is active, then serve until Ctrl-C."""
+    for number in (signal.SIGINT, signal.SIGTERM):  # shells start background jobs with SIGINT ignored
         signal.signal(number, _interrupt)
     try:
         settings = _settings(store=store, host=host, port=port)
@@ -56,24 +66,28 @@ def run(
         with ExitStack() as stack:
             _serve(settings, data, stack)
     except (RunError, SettingsError, ModelStoreError) as error:
-        _leave(str(error))
+        _exit(str(error))
     except OSError as error:
-        _leave(f"{error.strerror or error}{f': {error.filename}' if error.filename else ''}.")
+        _exit(f"{error.strerror or error}{f': {error.filename}' if error.filename else ''}.")
     except KeyboardInterrupt:
         print("\nStopped.")
 
 
 def _settings(**options: object) -> Settings:
-    """The environment, with the options on top and a random admin key if there is none."""
+    """Settings from the environment and the options, with a random admin key if there is none."""
     for name, value in options.items():
         if value is not None:
             os.environ[variable_name(name)] = str(value)
     os.environ.setdefault("TRIPOD_ADMIN_KEY", secrets.token_urlsafe(18))
+    settings = load_settings()
+    if "store" in settings.model_fields_set:
+        return settings
+    os.environ["TRIPOD_STORE"] = default_store()
     return load_settings()
 
 
 def _check_port(settings: Settings) -> None:
-    """Before the training: a minute of it would be in vain."""
+    """Check the port before training, so that a busy port fails at once."""
     with socket.socket(socket.AF_INET6 if ":" in settings.host else socket.AF_INET) as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
@@ -81,26 +95,26 @@ def _check_port(settings: Settings) -> None:
         except OSError as error:
             raise RunError(
                 f"Cannot listen on {settings.host} port {settings.port}: {error.strerror}. "
-                "Stop what is there, or choose another port: TRIPOD_PORT=8001 make run"
+                "Stop the other program, or choose another port: TRIPOD_PORT=8001 make run"
             ) from error
 
 
 def _check_disk(data: Path) -> None:
     data.mkdir(parents=True, exist_ok=True)
     free = shutil.disk_usage(data).free
-    if free < _LEAST_FREE_BYTES:
+    if free < _MIN_FREE_BYTES:
         raise RunError(
-            f"The disk of {data.resolve()} has {free / 1e6:.0f} MB left and the demo needs "
-            f"{_LEAST_FREE_BYTES / 1e6:.0f} MB: make room there first."
+            f"The disk of {data.resolve()} has {free / 1e6:.0f} MB free, but the demo needs "
+            f"{_MIN_FREE_BYTES / 1e6:.0f} MB: free some space first."
         )
 
 
 def _ensure_model(store: str, data: Path, dataset: Dataset) -> None:
     if ModelStore(store).active() is not None:
         return
-    print("There is no model yet: learning one from the demo's baskets. This takes a minute or two, once.")
+    print("No model yet: training one on the demo baskets. This takes a minute or two, once.")
     command = ["demo", "--store", store, "--data", str(data), "--dataset", dataset]
-    # In our process group: Ctrl-C reaches the training too, which then ends in an orderly way by itself.
+    # In our process group, so that Ctrl-C reaches the training too, which then stops cleanly by itself.
     training = subprocess.Popen([sys.executable, "-m", "training", *command], stdout=subprocess.DEVNULL)
     try:
         code = training.wait()
@@ -108,7 +122,7 @@ def _ensure_model(store: str, data: Path, dataset: Dataset) -> None:
         training.wait()
         raise
     if code:
-        raise RunError("The demo model could not be made; the reason stands above.")
+        raise RunError("Training the demo model failed; see the error above.")
 
 
 def _serve(settings: Settings, data: Path, stack: ExitStack) -> None:
@@ -118,7 +132,7 @@ def _serve(settings: Settings, data: Path, stack: ExitStack) -> None:
     url = f"http://{'127.0.0.1' if settings.host == '0.0.0.0' else settings.host}:{settings.port}"
     processes = {"service": stack.enter_context(_child("serve", data / "serve.log"))}
     _wait_until_ready(url, processes, data)
-    # Without a REDIS_URL the service brings a Valkey along, which a worker with the same store finds.
+    # Without a REDIS_URL the service starts an embedded Valkey; a worker with the same model store finds it.
     processes["worker"] = stack.enter_context(_child("worker", data / "worker.log"))
     _print_banner(url, data)
     while True:
@@ -135,7 +149,7 @@ def _child(command: str, log: Path) -> Iterator[subprocess.Popen[bytes]]:
             stdin=subprocess.DEVNULL,
             stdout=output,
             stderr=subprocess.STDOUT,
-            start_new_session=True,  # Ctrl-C is for us: we stop the others in order
+            start_new_session=True,  # Ctrl-C reaches only this process, which stops the others in order
             preexec_fn=partial(end_with_parent, os.getpid()),  # noqa: PLW1509  two system calls
         )
     try:
@@ -156,7 +170,7 @@ def _wait_until_ready(url: str, processes: dict[str, subprocess.Popen[bytes]], d
         if _get(f"{url}/readyz") is not None:
             return
         time.sleep(0.1)
-    raise RunError(f"The service does not get ready: see {data / 'serve.log'}.")
+    raise RunError(f"The service did not become ready: see {data / 'serve.log'}.")
 
 
 def _check_alive(processes: dict[str, subprocess.Popen[bytes]], data: Path) -> None:
@@ -164,12 +178,12 @@ def _check_alive(processes: dict[str, subprocess.Popen[bytes]], data: Path) -> N
         if process.poll() is not None:
             log = data / ("serve.log" if name == "service" else "worker.log")
             lines = log.read_text(errors="replace").strip().splitlines()
-            reason = f" Its last words: {lines[-1]}" if lines else ""
-            raise RunError(f"The {name} has ended (exit code {process.returncode}; see {log}).{reason}")
+            reason = f" Last log line: {lines[-1]}" if lines else ""
+            raise RunError(f"The {name} has stopped (exit code {process.returncode}; see {log}).{reason}")
 
 
 def _get(url: str) -> str | None:
-    """The body of a good answer, None for any other."""
+    """Body of a successful answer, otherwise None."""
     try:
         with urllib.request.urlopen(url, timeout=10) as answer:
             body: bytes = answer.read()
@@ -181,20 +195,20 @@ def _get(url: str) -> str | None:
 def _print_banner(url: str, data: Path) -> None:
     known = _get(f"{url}/items/{_SHOWN_ITEM}") is not None
     item = _SHOWN_ITEM if known else json.loads(_get(f"{url}/items?limit=1") or "")["items"][0]["item_id"]
-    question = f"{url}/recommend?items={item}&k=3"
+    request = f"{url}/recommend?items={item}&k=3"
     print("\nTripod is running.\n")
     for path, what in _PAGES.items():
         if _get(url + path) is not None:
             print(f"  {what:14}{url}{path}")
     print(f"  {'admin key':14}{os.environ['TRIPOD_ADMIN_KEY']}   (header X-Admin-Key)")
     print(f"  {'logs':14}{data / 'serve.log'}\n")
-    print(f"Ask it:\n\n  curl '{question}'\n")
-    print(_laid_out(json.loads(_get(question) or "{}")))
-    print("\nCtrl-C stops it.", flush=True)
+    print(f"Try it:\n\n  curl '{request}'\n")
+    print(_formatted(json.loads(_get(request) or "{}")))
+    print(f"\n{BANNER_END}", flush=True)
 
 
-def _laid_out(answer: dict[str, Any]) -> str:
-    """JSON with a line for each member, and for each element of a list of objects."""
+def _formatted(answer: dict[str, Any]) -> str:
+    """JSON with one line per member, and per element of a list."""
     members = []
     for name, value in answer.items():
         if isinstance(value, list):
@@ -209,8 +223,8 @@ def _interrupt(_: int, __: FrameType | None) -> NoReturn:
     raise KeyboardInterrupt
 
 
-def _leave(sentence: str) -> NoReturn:
-    print(sentence, file=sys.stderr)
+def _exit(message: str) -> NoReturn:
+    print(message, file=sys.stderr)
     raise SystemExit(1)
 
 

@@ -1,7 +1,4 @@
-"""Pictures of both pages, light and dark, of a running demo: `python -m scripts.screenshots`.
-
-They go into the README.
-"""
+"""`python -m scripts.screenshots`: screenshots of both pages of a running demo for the README."""
 
 from __future__ import annotations
 
@@ -27,9 +24,9 @@ Scheme = Literal["light", "dark"]
 
 
 def screenshots(
-    url: Annotated[str, typer.Option(help="The running service.")] = "http://127.0.0.1:8000",
-    admin_key: Annotated[str | None, typer.Option(help="Show the training jobs too.")] = None,
-    out: Annotated[Path, typer.Option(help="The folder for the pictures.")] = Path("docs/images"),
+    url: Annotated[str, typer.Option(help="URL of the running service.")] = "http://127.0.0.1:8000",
+    admin_key: Annotated[str | None, typer.Option(help="Admin key, to show the training jobs too.")] = None,
+    out: Annotated[Path, typer.Option(help="Output folder.")] = Path("docs/images"),
 ) -> None:
     """Write storefront-light.png, storefront-dark.png, dashboard-light.png and dashboard-dark.png."""
     out.mkdir(parents=True, exist_ok=True)
@@ -51,7 +48,7 @@ def screenshots(
                     page.close()
             browser.close()
     except (Error, AssertionError, BrowserError) as error:
-        typer.echo(f"The pictures could not be made: {str(error).splitlines()[0]}", err=True)
+        typer.echo(f"Taking screenshots failed: {str(error).splitlines()[0]}", err=True)
         typer.echo(f"Is a demo running at {url} (`make run`)?", err=True)
         raise typer.Exit(1) from error
 
@@ -66,8 +63,8 @@ def _fill_cart(page: Page) -> None:
     expect(page.locator("#cart .lines li")).to_have_count(len(_CART))
     page.locator("#dials summary").click()
     page.locator(".picks .because summary").first.click()
-    page.locator("#next-title").click()  # so that nothing has the focus
-    page.wait_for_timeout(2000)  # until all panels have followed
+    page.locator("#next-title").click()  # remove the focus
+    page.wait_for_timeout(2000)  # until all panels are updated
 
 
 def _fill_dashboard(page: Page, admin_key: str | None) -> None:
@@ -81,7 +78,7 @@ def _fill_dashboard(page: Page, admin_key: str | None) -> None:
     page.get_by_label("Item", exact=True).fill(_CART[0])
     expect(page.locator("#matches option").first).to_be_attached()
     page.get_by_label("Item", exact=True).press("Enter")
-    for number in range(24):  # some traffic to draw
+    for number in range(24):  # traffic for the charts
         page.request.get(f"/recommend?items={_CART[number % len(_CART)]}&k={number + 1}")
         page.wait_for_timeout(700)
     page.get_by_label("Item", exact=True).fill("")

@@ -1,9 +1,9 @@
-"""A running service, asked over HTTP only: carts, recommendations, bundles, retraining, rollback.
+"""Smoke test of a running service over HTTP: carts, recommendations, bundles, retraining, rollback.
 
-    scripts/smoke [URL]        URL is http://127.0.0.1:8000 unless given; TRIPOD_ADMIN_KEY is the admin key
+    scripts/smoke [URL]        default URL: http://127.0.0.1:8000; the admin key is read from TRIPOD_ADMIN_KEY
 
-It needs nothing but Python's standard library, and changes nothing for good: its carts are deleted or
-checked out, and the model that answered before it answers after it.
+It needs only Python's standard library. Its carts are deleted, and the model that was active before is
+active again afterwards; its checkout and the retrained version remain.
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote
 
-_PATIENCE_SECONDS = 1200.0  # the demo's retraining takes two to four minutes on a machine of its own
-_DEMO_KEY = "tripod-demo-admin-key"  # of docker-compose.yml
+_TIMEOUT_SECONDS = 1200.0  # retraining the demo takes two to four minutes on an idle machine
+_DEMO_KEY = "tripod-demo-admin-key"  # default of docker-compose.yml
 
 
 class SmokeError(Exception):
-    """A check that failed; the text is one sentence."""
+    """A failed check; the message is one sentence."""
 
 
 @dataclass(frozen=True)
 class Answer:
-    """What came back."""
+    """An HTTP answer."""
 
     status: int
     headers: dict[str, str]
@@ -38,14 +38,14 @@ class Answer:
 
 
 class Shop:
-    """Speaks HTTP with the service."""
+    """HTTP client of the service."""
 
     def __init__(self, url: str, admin_key: str) -> None:
         self.url = url.rstrip("/")
         self._admin_key = admin_key
 
     def ask(self, method: str, path: str, body: object = None) -> Answer:
-        """Any answer, good or bad; SmokeError if there is none."""
+        """Send a request and return the answer whatever its status; raises SmokeError if there is none."""
         data = None if body is None else json.dumps(body).encode()
         headers = {"Content-Type": "application/json", "X-Admin-Key": self._admin_key}
         request = urllib.request.Request(self.url + path, data, headers, method=method)
@@ -58,11 +58,11 @@ class Shop:
             raise SmokeError(f"{self.url} does not answer: {error}.") from error
 
     def get(self, path: str) -> Any:
-        """The body of a good answer."""
+        """Body of a GET answered 200."""
         return self.expect(200, "GET", path).body
 
     def expect(self, status: int, method: str, path: str, body: object = None) -> Answer:
-        """An answer with this status, or SmokeError."""
+        """Send a request and raise SmokeError unless it is answered with this status."""
         answer = self.ask(method, path, body)
         if answer.status != status:
             raise SmokeError(f"{method} {path} answered {answer.status}, not {status}: {answer.body}")
@@ -76,21 +76,21 @@ def _answer(status: int, headers: Any, content: bytes) -> Answer:
 
 
 def check(condition: object, message: str) -> None:
-    """SmokeError with the message unless the condition holds."""
+    """Raise SmokeError unless the condition holds."""
     if not condition:
         raise SmokeError(message)
 
 
-def eventually(question: Callable[[], object], message: str) -> None:
-    """Ask until the answer is true."""
-    deadline = time.monotonic() + _PATIENCE_SECONDS
-    while not question():
-        check(time.monotonic() < deadline, f"{message} within {_PATIENCE_SECONDS:.0f} seconds")
+def eventually(condition: Callable[[], object], message: str) -> None:
+    """Wait until the condition holds."""
+    deadline = time.monotonic() + _TIMEOUT_SECONDS
+    while not condition():
+        check(time.monotonic() < deadline, f"{message} within {_TIMEOUT_SECONDS:.0f} seconds")
         time.sleep(0.5)
 
 
 def is_ready(shop: Shop) -> bool:
-    """Whether the service answers and has a model."""
+    """Whether the service is ready."""
     try:
         return shop.ask("GET", "/readyz").status == 200
     except SmokeError:
@@ -98,45 +98,56 @@ def is_ready(shop: Shop) -> bool:
 
 
 def carts_and_recommendations(shop: Shop) -> None:
-    """A cart is filled, asked about, and checked out once."""
+    """Fill a cart, get recommendations for it, and check it out once."""
     first, second = (item["item_id"] for item in shop.get("/items?limit=2")["items"])
     cart = f"smoke-{uuid.uuid4().hex[:12]}"
     shop.expect(200, "POST", f"/carts/{cart}/items", {"item_id": first, "quantity": 2})
-    filled = shop.expect(200, "POST", f"/carts/{cart}/items", {"item_id": "no such thing"}).body
-    check([line["item_id"] for line in filled["items"]] == [first, "no such thing"], "the cart lost a line")
+    filled = shop.expect(200, "POST", f"/carts/{cart}/items", {"item_id": "no such item"}).body
+    check([line["item_id"] for line in filled["items"]] == [first, "no such item"], "the cart lost a line")
 
     answer = shop.get(f"/recommend?cart_id={cart}&k=10")
     suggested = [item["item_id"] for item in answer["items"]]
-    check(len(set(suggested)) == 10, f"10 different items were asked for, {len(set(suggested))} came")
+    check(len(set(suggested)) == 10, f"expected 10 different items, got {len(set(suggested))}")
     check(first not in suggested, "an item of the cart was recommended")
-    check(answer["cart"]["unknown_items"] == ["no such thing"], "the unknown item was not named")
+    check(
+        answer["cart"]["unknown_items"] == ["no such item"], "the unknown item is not listed in unknown_items"
+    )
     probabilities = [item["probability"] for item in answer["items"]]
-    if None not in probabilities:  # models of release 0.1 give none
-        check(probabilities == sorted(probabilities, reverse=True), "the recommendations are not in order")
+    if None not in probabilities:  # null for models of release 0.1
+        check(
+            probabilities == sorted(probabilities, reverse=True),
+            "the recommendations are not sorted by probability",
+        )
 
-    shop.expect(200, "DELETE", f"/carts/{cart}/items/{quote('no such thing')}")
+    shop.expect(200, "DELETE", f"/carts/{cart}/items/{quote('no such item')}")
     shop.expect(200, "PUT", f"/carts/{cart}/items/{quote(second, safe='')}", {"quantity": 1})
     shop.get(f"/carts/{cart}/insights")
+    shop.get(f"/carts/{cart}/substitutes")
     bought = shop.expect(200, "POST", f"/carts/{cart}/checkout").body
     check(bought["status"] == "checked_out", "the cart was not checked out")
     again = shop.expect(409, "POST", f"/carts/{cart}/checkout").body
-    check(again["type"] == "urn:tripod:problem:cart-checked-out", "a second checkout got another problem")
+    check(
+        again["type"] == "urn:tripod:problem:cart-checked-out",
+        "a second checkout was answered with another problem type",
+    )
     shop.expect(204, "DELETE", f"/carts/{cart}")
     shop.expect(404, "GET", f"/carts/{cart}")
 
 
 def bundles(shop: Shop) -> None:
-    """Five items that belong together, and three around a given one."""
-    chosen = shop.get("/bundles?k=5")["bundles"][0]["items"]
-    check(len({item["item_id"] for item in chosen}) == 5, "the bundle does not hold 5 different items")
+    """Build a bundle of two items, one of three items around a given one, and list the best ones."""
+    chosen = shop.get("/bundles?k=2")["bundles"][0]["items"]
+    check(len({item["item_id"] for item in chosen}) == 2, "the bundle does not hold 2 different items")
     given = chosen[0]["item_id"]
     around = shop.get(f"/bundles?k=3&items={quote(given)}")
-    check(around["cart"]["items"] == [given], "the bundle is not about the given item")
+    check(around["cart"]["items"] == [given], "the bundle was not built around the given item")
     check(len(around["bundles"][0]["items"]) == 3, "the bundle around an item does not hold 3 more")
+    best = shop.get("/bundles/top?k=2&limit=1")["bundles"]
+    check(all(len(bundle["items"]) == 2 for bundle in best), "a top bundle does not hold 2 items")
 
 
 def retraining_and_rollback(shop: Shop) -> None:
-    """A retraining as the Retrain button orders it goes live, and the way back leads to the model before."""
+    """Retrain with default options, check that the new model is activated, and roll back."""
     before = shop.get("/models/active")["version"]
     address = shop.expect(202, "POST", "/training-jobs").headers["location"]
 
@@ -145,7 +156,9 @@ def retraining_and_rollback(shop: Shop) -> None:
 
     eventually(has_ended, "the training job did not end")
     job = shop.get(address)
-    check(job["state"] == "succeeded", f"the training job ended {job['state']}: {job['error']} {job['gate']}")
+    check(
+        job["state"] == "succeeded", f"the training job ended as {job['state']}: {job['error']} {job['gate']}"
+    )
     _wait_for_model(shop, job["version"])
     shop.expect(200, "POST", f"/models/{before}/activate")
     _wait_for_model(shop, before)
@@ -153,16 +166,16 @@ def retraining_and_rollback(shop: Shop) -> None:
 
 def _wait_for_model(shop: Shop, version: str) -> None:
     eventually(
-        lambda: shop.get("/recommend?k=1")["model_version"] == version, f"model {version} did not answer"
+        lambda: shop.get("/recommend?k=1")["model_version"] == version, f"model {version} was not activated"
     )
 
 
 def main(url: str = "http://127.0.0.1:8000") -> None:
-    """All checks; the first that fails ends the program with a sentence."""
+    """Run all checks; stops at the first failure."""
     shop = Shop(url, os.environ.get("TRIPOD_ADMIN_KEY", _DEMO_KEY))
     checks = [carts_and_recommendations, bundles, retraining_and_rollback]
     try:
-        eventually(lambda: is_ready(shop), f"{url} did not get ready")
+        eventually(lambda: is_ready(shop), f"{url} did not become ready")
         for run in checks:
             started = time.monotonic()
             run(shop)

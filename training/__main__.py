@@ -1,7 +1,8 @@
-"""`python -m training`: the commands a data scientist runs."""
+"""Train, evaluate and publish basket models."""
 
 import typer
 
+from training.cli.bundles import bundles
 from training.cli.check import check
 from training.cli.demo import demo
 from training.cli.evaluate import evaluate
@@ -12,6 +13,7 @@ app = typer.Typer(no_args_is_help=True, pretty_exceptions_enable=False, add_comp
 app.command("check")(check)
 app.command("fit")(fit_command)
 app.command("evaluate")(evaluate)
+app.command("bundles")(bundles)
 app.command("paper-tables")(paper_tables)
 app.command("demo")(demo)
 

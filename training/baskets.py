@@ -1,9 +1,9 @@
-"""Baskets in memory: one flat array of item rows with offsets, and the catalogue that names the rows."""
+"""Baskets in memory: a flat array of item rows with offsets, and the catalogue of item ids."""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -11,17 +11,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 ItemRows = NDArray[np.int32]
+UNKNOWN = -1  # the row of an item that is not in the catalogue
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Baskets:
     """n baskets over M items; basket b is `items[offsets[b]:offsets[b + 1]]`, without duplicates."""
 
-    catalogue: tuple[str, ...]  # item ids, most bought first, ties by id; an item's row is its position here
+    catalogue: tuple[str, ...]  # item ids, most frequent first, ties by id; an item's row is its index here
     items: ItemRows  # (total,)
     offsets: NDArray[np.int64]  # (n + 1,)
     timestamps: NDArray[np.datetime64] | None = None  # (n,)
-    keys: NDArray[np.float64] | None = None  # (n,): a hash in [0, 1) of each basket's id, see `reading`
+    keys: NDArray[np.float64] | None = None  # (n,): hash of each basket's id in [0, 1), see `basket_reader`
 
     def __len__(self) -> int:
         return len(self.offsets) - 1
@@ -43,14 +44,14 @@ class Baskets:
         return np.bincount(self.items, minlength=len(self.catalogue))
 
     def fingerprint(self) -> str:
-        """A checksum of the content, whatever file format it came in."""
+        """A checksum of the content, independent of the file format."""
         digest = hashlib.sha256("\n".join(self.catalogue).encode())
         digest.update(np.ascontiguousarray(self.items).tobytes())
         digest.update(np.ascontiguousarray(self.offsets).tobytes())
         return digest.hexdigest()
 
     def select(self, chosen: NDArray[np.int64]) -> Baskets:
-        """The baskets numbered in `chosen`, in that order, over the same catalogue."""
+        """The baskets with these indices, in that order, over the same catalogue."""
         sizes = self.sizes[chosen]
         offsets = np.concatenate([[0], np.cumsum(sizes)])
         positions = np.repeat(self.offsets[chosen] - offsets[:-1], sizes) + np.arange(offsets[-1])
@@ -64,7 +65,7 @@ class Baskets:
 
 
 def merge(first: Baskets, second: Baskets) -> Baskets:
-    """The baskets of both, which share a catalogue."""
+    """Concatenate baskets over the same catalogue."""
 
     def both(name: str) -> Any:
         parts = getattr(first, name), getattr(second, name)
@@ -74,3 +75,22 @@ def merge(first: Baskets, second: Baskets) -> Baskets:
     return replace(
         first, items=both("items"), offsets=offsets, timestamps=both("timestamps"), keys=both("keys")
     )
+
+
+def rows_in(catalogue: Sequence[str], items: Sequence[str]) -> ItemRows:
+    """The row of each item in the catalogue; UNKNOWN if it is not there."""
+    rows = {item: row for row, item in enumerate(catalogue)}
+    return np.array([rows.get(item, UNKNOWN) for item in items], dtype=np.int32)
+
+
+def translate(baskets: Baskets, catalogue: Sequence[str]) -> Baskets:
+    """The same baskets in the rows of another catalogue, without unknown items and empty baskets."""
+    if tuple(catalogue) == baskets.catalogue:
+        return baskets
+    items = rows_in(catalogue, baskets.catalogue)[baskets.items]
+    owner = np.repeat(np.arange(len(baskets)), baskets.sizes)[items != UNKNOWN]
+    sizes = np.bincount(owner, minlength=len(baskets))
+    kept = np.flatnonzero(sizes)
+    offsets = np.concatenate([[0], np.cumsum(sizes[kept])])
+    known = items[items != UNKNOWN]
+    return replace(baskets.select(kept), catalogue=tuple(catalogue), items=known, offsets=offsets)

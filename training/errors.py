@@ -1,19 +1,19 @@
-"""What can go wrong in a training job.
+"""Errors of a training job.
 
 TrainingError
-├── DataError          the input is at fault: says which file, which line, and what to do
-├── OptionError        an option has a value that cannot work
-├── DivergedError      the learning left the valid kernels
-└── IncomparableError  two versions cannot be asked the same questions
+├── DataError          the input is invalid: names the file, the line, and what to do
+├── OptionError        an option has an invalid value
+├── DivergedError      the fit diverged: the kernel is no longer valid
+└── IncomparableError  two versions cannot be compared on the same baskets
 """
 
 
 class TrainingError(Exception):
-    """Base of every error that a user of the training job can mend; its text is one clear message."""
+    """Base of all errors that a user can fix; the text is one message."""
 
 
 class DataError(TrainingError):
-    """The input is at fault."""
+    """The input is invalid."""
 
     def __init__(self, message: str, source: str, line: int | None = None) -> None:
         place = source if line is None else f"{source}, line {line}"
@@ -21,15 +21,15 @@ class DataError(TrainingError):
 
 
 class OptionError(TrainingError):
-    """An option has a value that cannot work."""
+    """An option has an invalid value."""
 
 
 class DivergedError(TrainingError):
-    """The learning left the valid kernels."""
+    """The fit diverged: the kernel is no longer valid."""
 
     def __init__(self, what: str) -> None:
-        super().__init__(f"{what} is not positive any more: lower --learning-rate, or learn with --diagonal")
+        super().__init__(f"the fit diverged: {what} is not positive; lower --learning-rate or use --diagonal")
 
 
 class IncomparableError(TrainingError):
-    """Two versions cannot be asked the same questions."""
+    """Two versions cannot be compared on the same baskets."""

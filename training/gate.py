@@ -1,8 +1,8 @@
-"""The gate: a new model goes live unless it is, beyond reasonable doubt, worse than what was live before.
+"""The gate: a new version is accepted unless it is significantly worse than the versions active before it.
 
-It is compared with the active version and with the best of those that the gate has let go live since a person
-last chose a version, that one included. Without the latter, many retrains that each lose a little less than
-is tolerated would add up to a bad model.
+It is compared with the active version and with the best of those activated since a person last chose one,
+including that one. Otherwise many retrains that each lose a little less than the tolerance would add up to a
+bad model.
 """
 
 from __future__ import annotations
@@ -15,35 +15,35 @@ import numpy as np
 from model_store import StoredModel
 from training.baskets import Baskets
 from training.errors import IncomparableError
-from training.evaluation.calibration import NextItemCalibration, calibration_of
 from training.evaluation.metrics import Resampling, Vector, interval, mean_with_replicates, rank_metrics
+from training.evaluation.next_item_calibration import NextItemCalibration, calibration_of
 from training.evaluation.queries import Protocol, Queries, hold_one_out, random_prefixes, translate_queries
 from training.evaluation.ranks import rank_targets
 from training.evaluation.tripod import TripodModel
 from training.splitting import held_out_below
 
-METRIC = "ndcg@10"
-CONFIDENCE = 0.9  # the share of resamples that must agree before a candidate is turned away
-LOOKED_BACK = 10  # so many of the versions activated last, the active one among them
+CONFIDENCE = 0.9  # share of bootstrap resamples that must agree before a candidate is rejected
+ACTIVATIONS_COMPARED = 10  # number of latest activations to compare with, including the active version
 _MOST_QUERIES = 2000
-CLEARLY_WORSE = 0.02  # claimed against true, as a share
+CLEARLY_WORSE = 0.02  # increase of the calibration error that is reported
+METRIC = "ndcg@10"
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """The models' figures on the same queries, in percent, and what follows from them."""
+    """The comparison of the candidate with earlier versions on the same queries; figures in percent."""
 
     metric: str
     candidate: float
     active: float
-    rival: str  # the version that decided: the active one, or an earlier one that is better
+    rival: str  # the version that decided: the active one, or a better earlier one
     rival_figure: float
-    difference: float  # of the candidate and the rival
-    interval: tuple[float, float]  # of the difference, 95 % by a paired bootstrap
+    difference: float  # candidate minus rival
+    interval: tuple[float, float]  # 95 % interval of the difference, by paired bootstrap
     tolerance: float
     queries: int
     accepted: bool
-    worse_probabilities: str | None = None  # said when the candidate's probabilities are clearly less true
+    worse_probabilities: str | None = None  # a sentence if the candidate's probabilities are less accurate
 
 
 def compare(
@@ -55,24 +55,24 @@ def compare(
     tolerance: float,
     seed: int = 0,
 ) -> Verdict:
-    """Ask all for the held-out item of the newest baskets that none of them has learned from.
+    """Compare the versions on held-out items of the newest baskets that none of them has learned from.
 
-    A target that a model does not know counts as its worst answer. The candidate is turned away if in nine of
-    ten resamples of the queries it falls behind by more than the tolerance. Of the earlier versions those
-    take part that held out as much as the candidate and the active one did.
+    A target that is unknown to a version has the worst rank. The candidate is rejected if it is worse by more
+    than the tolerance in nine of ten resamples of the queries. Earlier versions are included if they held out
+    at least as much as the candidate and the active version.
     """
     bound = _bound(candidate, active)
     assert held_out.keys is not None
     asked = held_out.select(np.flatnonzero((held_out.keys < bound) & (held_out.sizes >= 2)))
     if len(asked) == 0:
         raise IncomparableError(
-            f"no held-out basket has two items to compare it with the active version {active.version} on; "
-            "activate it by hand if you trust it, or train with activate: always"
+            f"it cannot be compared with the active version {active.version}, because no held-out basket has "
+            "two items; activate the new version by hand if you trust it, or train with activate: always"
         )
     queries = hold_one_out(_newest(asked), Protocol.PAPER, np.random.default_rng(seed))
     rivals = [active, *(model for model in earlier if (held_out_below(model.manifest) or 0) >= bound)]
     marks = [_marks(model, queries, asked.catalogue) for model in rivals]
-    best = max(range(len(rivals)), key=lambda number: float(marks[number].mean()))  # the active one if equal
+    best = max(range(len(rivals)), key=lambda number: float(marks[number].mean()))  # active version on ties
     new = _marks(candidate, queries, asked.catalogue)
     worse = _worse_probabilities(candidate, active, _newest(asked), seed)
 
@@ -97,26 +97,26 @@ def compare(
 
 
 def _bound(candidate: StoredModel, active: StoredModel) -> float:
-    """Neither has learned from baskets with a smaller key."""
+    """The hold-out bound: neither version has learned from baskets with a smaller key."""
     own, theirs = held_out_below(candidate.manifest), held_out_below(active.manifest)
     if own and theirs:
         return min(own, theirs)
-    silent = active if theirs is None else candidate
+    unbounded = active if theirs is None else candidate
     way_out = (
-        "look at the report of the new one and activate it by hand this once (or train with activate: "
-        "always); later training jobs compare by themselves"
+        "check the report of the new version and activate it by hand once (or train with activate: "
+        "always); later training jobs can compare again"
         if own
-        else "the new one began at such a version, so it cannot be compared later either: train with init: "
-        "scaled and activate: always this once, later training jobs compare by themselves"
+        else "the new version started from such a version, so it cannot be compared later either: train once "
+        "with init: scaled and activate: always; later training jobs can compare again"
     )
     raise IncomparableError(
-        f"it cannot be compared, because version {silent.version} does not say which baskets it held out "
-        "(release 0.1 made it, it was fitted with --holdout 0, or it began at such a version); " + way_out
+        f"it cannot be compared, because version {unbounded.version} does not say which baskets it held out "
+        "(it was made by release 0.1, fitted with --holdout 0, or started from such a version); " + way_out
     )
 
 
 def _newest(baskets: Baskets) -> Baskets:
-    """Without times the last ones: the purchase log is read after the shop's own baskets."""
+    """The newest baskets; without timestamps the last ones, because the purchase log is read last."""
     order = np.arange(len(baskets))
     if baskets.timestamps is not None:
         order = np.argsort(baskets.timestamps, kind="stable")
@@ -132,7 +132,7 @@ def _marks(stored: StoredModel, queries: Queries, catalogue: tuple[str, ...]) ->
 def _worse_probabilities(
     candidate: StoredModel, active: StoredModel, asked: Baskets, seed: int
 ) -> str | None:
-    """A sentence if the candidate's claims are clearly further from the truth than the active version's."""
+    """A sentence if the candidate's probabilities are clearly less accurate than the active version's."""
     prefixes, _ = random_prefixes(asked, 1, np.random.default_rng(seed))
     found = [
         _calibration(model, translate_queries(prefixes, asked.catalogue, model.items.ids))
@@ -149,9 +149,9 @@ def _worse_probabilities(
     if gap <= before + CLEARLY_WORSE and new.expected_error <= old.expected_error + CLEARLY_WORSE:
         return None
     return (
-        f"The new version's probabilities are less true: its first suggestion claims "
-        f"{100 * new.first.claimed:.1f} % and is right in {100 * new.first.true:.1f} % of {new.queries:,} "
-        f"carts; that of {active.version} claims {100 * old.first.claimed:.1f} % and is right in "
+        f"The new version's probabilities are less accurate: on {new.queries:,} carts its first suggestion "
+        f"has a mean probability of {100 * new.first.claimed:.1f} % and is right in "
+        f"{100 * new.first.true:.1f} %; for {active.version} it is {100 * old.first.claimed:.1f} % and "
         f"{100 * old.first.true:.1f} %."
     )
 

@@ -1,4 +1,4 @@
-"""Everything that decides what a fit learns; saved whole with the model."""
+"""The options of a fit; stored with the model."""
 
 from __future__ import annotations
 
@@ -10,31 +10,33 @@ from training.errors import OptionError
 
 KernelKind = Literal["symmetric", "ndpp2019", "scalable", "tied"]
 Init = Literal["scaled", "paper", "previous"]
+Effort = Literal["quick", "thorough"]
+Tune = Literal["none", Effort]
 
 _LARGEST_SKEW_RANK = 300
 _LARGEST_RANK = 50
-_TRAINING_BYTES = 7 * 2**28  # 1.75 GiB for F, its gradient, two moments, the last and the best of it
-_STEP_COST = 2e9  # M·R² up to which the skew rank may grow: half a second a step on one core,
-_LEAST_SKEW_RANK = 100  # … but it may always be this
+_TRAINING_BYTES = 7 * 2**28  # 1.75 GiB for F, its gradient, Adam's two moments, and two copies
+_STEP_COST = 2e9  # limit of M·R² for the skew rank: half a second per step on one core
+_LEAST_SKEW_RANK = 100  # allowed at any cost per step
 
 
 @dataclass(frozen=True, slots=True)
 class FitOptions:
-    """The options of one fit; ranks of None are chosen from the data by `suggest_ranks`."""
+    """The options of one fit; a rank of None is chosen from the data by `suggest_ranks`."""
 
     kernel: KernelKind = "scalable"
     rank: int | None = None  # K, columns of V
-    skew_rank: int | None = None  # columns of B (for ndpp2019: of B and C together)
+    skew_rank: int | None = None  # columns of B (ndpp2019: of B and C together)
     diagonal: bool = True
-    alpha: float = 0.01  # α, regularisation of V
-    beta: float = 0.01  # β, regularisation of B
+    alpha: float = 0.01  # regularisation of V
+    beta: float = 0.01  # regularisation of B
     init: Init = "scaled"
     steps: int = 1000
     batch_size: int = 400
     learning_rate: float = 0.01
     evaluate_every: int = 25
-    patience: int = 24  # evaluations without a new best before stopping early
-    half_life_days: float | None = None  # baskets of this age count half
+    patience: int = 24  # evaluations without improvement before stopping early
+    half_life_days: float | None = None  # baskets of this age have half the weight
     seed: int = 0
     threads: int = 1
 
@@ -57,7 +59,7 @@ class FitOptions:
 
     @property
     def has_pairs(self) -> bool:
-        """Whether the kernel has skew columns of its own."""
+        """Whether the kernel has skew columns apart from V."""
         return self.kernel in ("ndpp2019", "scalable")
 
     def as_dict(self) -> dict[str, str | int | float | bool | None]:
@@ -66,10 +68,10 @@ class FitOptions:
 
 
 def suggest_ranks(baskets: Baskets, rank: int | None = None) -> tuple[int, int]:
-    """(rank, skew rank): as large as paid off on real data, within the catalogue and the memory budget."""
+    """(rank, skew rank): as large as helped on real data, limited by catalogue size, memory and time."""
     items = len(baskets.catalogue)
     rank = rank or max(2, min(_LARGEST_RANK, items // 2))
-    soon_enough = max(_LEAST_SKEW_RANK, int((_STEP_COST / items) ** 0.5) - rank)
-    affordable = min(_TRAINING_BYTES // (6 * 4 * items) - rank, soon_enough)
+    fast_enough = max(_LEAST_SKEW_RANK, int((_STEP_COST / items) ** 0.5) - rank)
+    affordable = min(_TRAINING_BYTES // (6 * 4 * items) - rank, fast_enough)
     skew_rank = max(2, min(_LARGEST_SKEW_RANK, items, affordable))
     return rank, skew_rank - skew_rank % 2

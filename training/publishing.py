@@ -1,4 +1,4 @@
-"""From a fit to a version in the model store."""
+"""Publish a trained model as a new version in the model store, with its report."""
 
 from __future__ import annotations
 
@@ -12,16 +12,17 @@ from pydantic import JsonValue
 from model_store import Draft, Items, ModelStore
 from ndpp import Mixture
 from ndpp.mixture import at
-from training.evaluation.assess import Assessment, Questions, assess, questions_from
+from training.evaluation.assess import Assessment, Questions, assess, item_names, questions_from
 from training.evaluation.report import CurvePoint, ReportData, write_report
 from training.evaluation.sets import log_likelihoods
 from training.evaluation.tripod import TripodModel
 from training.fitting import FitResult
-from training.learning import Learned, with_evidence
+from training.next_item.tuning import Tuning
+from training.pipeline import TrainedModel
 from training.recipe import Recipe
+from training.sets.learn import learn_sets
 from training.splitting import Split
-from training.statistics import count
-from training.tuning import Tuning
+from training.statistics.collect import collect_statistics
 
 REPORT_TITLE = "How good are the suggestions?"
 _SHOWN_CART = 3
@@ -29,9 +30,9 @@ _SHOWN_CART = 3
 
 @dataclass(frozen=True)
 class Publication:
-    """What was learned, from what."""
+    """A trained model and what it was trained on."""
 
-    learned: Learned
+    learned: TrainedModel
     parts: Split
     items: Items
     data_fingerprint: str
@@ -39,11 +40,11 @@ class Publication:
 
     @property
     def result(self) -> FitResult:
-        """The fit behind it."""
+        """The result of the fit."""
         return self.learned.result
 
     def metrics(self) -> dict[str, float]:
-        """log P(basket | not empty) of the validation baskets, and of the test ones if there are any."""
+        """Mean log P(basket | not empty) of the validation baskets, and of the test baskets if any."""
         metrics = {"validation_log_likelihood": round(self.result.validation, 4)}
         if len(self.parts.test):
             kernel = self.result.kernel
@@ -53,9 +54,10 @@ class Publication:
 
 
 def publish(store: ModelStore, publication: Publication, *, report: bool = True) -> str:
-    """Write a new version to the store, with a report of how good it is if wanted; returns its name."""
+    """Write a new version to the model store, optionally with an evaluation report; returns its name."""
     learned, result, parts = publication.learned, publication.result, publication.parts
-    counted = count(parts, result.kernel, result.options.seed)
+    statistics = collect_statistics(parts, result.kernel, result.options.seed)
+    sets = learn_sets(learned, parts, statistics)
     files = {"training_curve.json": _curve(result)}
     metrics: dict[str, JsonValue] = {**publication.metrics()}
     if learned.tuning is not None:
@@ -63,22 +65,21 @@ def publish(store: ModelStore, publication: Publication, *, report: bool = True)
         metrics["tuning"] = learned.tuning.as_dict()
     calibration: dict[str, JsonValue] | None = None
     if report and (asked := _questions(parts)):
-        names = [
-            name or item_id
-            for item_id, name in zip(publication.items.ids, publication.items.names, strict=True)
-        ]
-        # What was learned from the validation baskets cannot be measured on them.
-        measured = learned if len(parts.test) else with_evidence(learned, parts.train)
+        # Without test baskets the validation baskets are used, which prior and index must not have seen.
+        measured = learned.next_item
+        if not len(parts.test) and learned.tuning is not None:
+            measured = learned.tuning.trained
         found = assess(
-            TripodModel(measured.next_item),
-            names,
+            TripodModel(measured),
+            item_names(publication.items),
             asked,
             parts.train,
             parts.validation,
-            lifts=counted.lifts,
-            basket_sizes=counted.basket_sizes,
+            lifts=statistics.lifts,
+            basket_sizes=statistics.basket_sizes,
+            sets=None if sets is None else sets.predictor,
         )
-        calibration = found.truth.as_dict()
+        calibration = found.calibration.as_dict()
         pages = write_report(_report_data(publication, asked, found))
         files |= {"report.html": pages.html, "report.json": pages.json}
         metrics["queries"] = len(asked.queries)
@@ -92,9 +93,11 @@ def publish(store: ModelStore, publication: Publication, *, report: bool = True)
         mixture=learned.mixture,
         calibration=calibration,
         baskets=learned.baskets,
-        lifts=counted.lifts,
-        basket_sizes=counted.basket_sizes,
-        coherence=counted.coherence,
+        lifts=statistics.lifts,
+        basket_sizes=statistics.basket_sizes,
+        coherence=statistics.coherence,
+        sets=None if sets is None else sets.model,
+        top_bundles=None if sets is None else sets.top,
         hyperparameters={
             **publication.recipe.as_dict(),
             **result.options.as_dict(),
@@ -117,12 +120,12 @@ def publish(store: ModelStore, publication: Publication, *, report: bool = True)
 
 
 def _questions(parts: Split) -> Questions | None:
-    """Queries from the held-out baskets, or from the validation ones if none were held out."""
+    """Queries from the held-out baskets, or from the validation baskets if none were held out."""
     asked = parts.test if len(parts.test) else parts.validation
     if not (asked.sizes > 1).any():
         return None
     questions = questions_from(asked, asked.catalogue)
-    # The counts behind lifts and basket sizes include the validation baskets: no claim can be checked there.
+    # Lifts and basket sizes are learned from the validation baskets too, so they cannot be checked on them.
     return questions if len(parts.test) else replace(questions, unseen=None)
 
 
@@ -131,57 +134,59 @@ def _report_data(publication: Publication, asked: Questions, found: Assessment) 
     notes = []
     if not len(parts.test):
         notes.append(
-            "no baskets were held out: the figures come from the validation baskets that also steered the "
-            "fit and its tuning, so they flatter"
+            "no baskets were held out: the figures are from the validation baskets, which were also used for "
+            "early stopping and tuning, so they are too optimistic"
         )
         if result.options.init == "previous":
-            notes.append("the fit began at an earlier model, which may have learned from these baskets too")
+            notes.append(
+                "the fit started from an earlier model, which may have learned from these baskets too"
+            )
     return ReportData(
         title=REPORT_TITLE,
         facts={
             "Kernel": f"{result.options.kernel}, rank {result.kernel.rank}",
             "Next item": mixture_text(publication.learned.next_item.mixture),
             "Items": f"{result.kernel.size:,}",
-            "Baskets learned from": f"{len(parts.train):,}",
+            "Training baskets": f"{len(parts.train):,}",
             "Queries": f"{len(asked.queries):,}",
         },
         evaluation=found.evaluation,
         curve=[CurvePoint(*point) for point in result.curve],
         relations=found.relations,
-        truth=found.truth,
+        calibration=found.calibration,
         determinant=_determinant(publication.learned.tuning),
         notes=notes,
     )
 
 
 def _determinant(tuning: Tuning | None) -> str:
-    """What the determinant adds to the prediction of the next item, measured on the validation baskets."""
+    """The contribution of the determinant to next-item prediction, measured on the validation baskets."""
     if tuning is None:
         return ""
     gain = tuning.without_determinant - tuning.negative_log_likelihood
     return (
-        f"What the determinant adds: on {tuning.queries:,} carts from validation baskets the negative "
+        f"Contribution of the determinant: on {tuning.queries:,} carts from validation baskets the negative "
         f"log-likelihood of the next item is {tuning.negative_log_likelihood:.3f} nats, and "
-        f"{tuning.without_determinant:.3f} for the same mixture without the determinant: the item that came "
-        f"next is {100 * (exp(gain) - 1):.1f} % more likely with it."
+        f"{tuning.without_determinant:.3f} for the same mixture without the determinant. With it, the item "
+        f"that came next is {100 * (exp(gain) - 1):.1f} % more likely."
     )
 
 
 def mixture_text(mixture: Mixture) -> str:
-    """How the probability of the next item is made, on one line."""
+    """The mixture in one line."""
     if mixture.habit is None:
         together = mixture.together
         exponents = f"β {together.relevance[0]:g}, γ {-together.popularity[0]:g}"
-        return f"determinant with ω {mixture.decoupling:g}, {exponents}; not fitted as a probability"
+        return f"determinant with ω {mixture.decoupling:g}, {exponents}; scores, not fitted probabilities"
     weights = mixture.weights(_SHOWN_CART, votes=True)
     names = ("together", "similar baskets", "habit")
     shares = ", ".join(f"{name} {100 * weight:.0f} %" for name, weight in zip(names, weights, strict=True))
     gain = at(mixture.together.gain, _SHOWN_CART)
-    return f"for a cart of {_SHOWN_CART}: {shares}; ω {mixture.decoupling:g}, determinant to the {gain:.2f}"
+    return f"for a cart of {_SHOWN_CART}: {shares}; ω {mixture.decoupling:g}, exponent of Δ {gain:.2f}"
 
 
-def _trials(learned: Learned) -> dict[str, Any]:
-    """Everything that was tried, the best first."""
+def _trials(learned: TrainedModel) -> dict[str, Any]:
+    """All trials, best first."""
     assert learned.tuning is not None
     return {
         "queries": learned.tuning.queries,

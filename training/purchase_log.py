@@ -1,15 +1,14 @@
-"""The purchase log of the service, drained into Parquet files beside the shop's own baskets, exactly once.
+"""Drain the service's purchase log, a Redis stream, into Parquet files, exactly once.
 
-The log is a Redis stream. A file appears whole, by renaming: that is the moment of commitment. Entries leave
-the stream only after that, and every drain begins with the oldest entry and passes over what is in a file
-already: a crash before the renaming loses nothing and one after it repeats nothing.
+A file is committed by renaming it. Entries are deleted from the stream only after that, and every drain
+starts at the oldest entry and skips entries that are already in a file. So a crash before the renaming loses
+nothing, and a crash after it repeats nothing.
 
-Entry ids are times, so two Redis servers may give the same ones, and one whose clock went back may give
-smaller ones than before. Each server therefore has an origin, a random name that it keeps: it is part of the
-files' names and of the basket ids, and what one server has drained says nothing about another's entries.
+Entry ids are timestamps: two Redis servers can produce the same ids, and a server whose clock was set back
+can produce smaller ids than before. Each server therefore keeps a random name, its origin, which is part of
+the file names and basket ids, so that entries of different servers are never confused.
 
-An entry that is no purchase, whoever wrote it, stays in the stream with a warning: nothing is lost, and no
-job fails because of it.
+An entry that is not a purchase stays in the stream, with a warning: nothing is lost, and no job fails.
 """
 
 from __future__ import annotations
@@ -32,12 +31,12 @@ from redis import Redis
 
 _log = logging.getLogger(__name__)
 
-ENTRIES_AT_ONCE = 20_000  # in one file
+ENTRIES_AT_ONCE = 20_000  # per file
 FOLDER = "purchases"
 ORIGIN = "tripod:origin"  # the key that holds a server's origin
 _FILE = re.compile(r"purchases_(?:([0-9a-f]+)_)?(\d+-\d+)_(\d+-\d+)\.parquet")  # release 0.1: no origin
 
-_NAMED = 5  # entries in a warning
+_NAMED = 5  # entry ids listed in a warning
 
 Id = tuple[int, int]
 Line = tuple[Annotated[str, Field(min_length=1)], Annotated[int, Field(ge=-(2**63), lt=2**63)]]
@@ -53,7 +52,7 @@ class _Purchase:
 
     @classmethod
     def of(cls, entry_id: bytes, fields: dict[bytes, bytes]) -> _Purchase | None:
-        """None if it is no purchase."""
+        """Parse an entry; None if it is not a purchase."""
         try:
             return cls(entry_id.decode(), _LINES.validate_json(fields.get(b"lines", b"")))
         except ValidationError:
@@ -61,14 +60,14 @@ class _Purchase:
 
 
 def purchases_folder(data: str) -> str:
-    """Where the drained log of some data goes: into its folder, or beside it if it is one file."""
+    """The folder of the drained purchases: inside the data folder, or next to a single data file."""
     filesystem, path = fsspec.core.url_to_fs(data)
     folder = str(filesystem._parent(path)) if filesystem.isfile(path) else path.rstrip("/")
     return str(filesystem.unstrip_protocol(f"{folder}/{FOLDER}"))
 
 
 def drain(client: Redis, stream: str, folder: str) -> int:
-    """Move all purchases of the stream into files of the folder; returns how many were new to it."""
+    """Move all purchases from the stream to files in the folder; returns the number of new purchases."""
     client.set(ORIGIN, secrets.token_hex(6), nx=True)
     kept: Any = client.get(ORIGIN)
     origin = kept.decode()
@@ -79,22 +78,22 @@ def drain(client: Redis, stream: str, folder: str) -> int:
         read = {entry_id: _Purchase.of(entry_id, fields) for entry_id, fields in entries}
         unreadable += [entry_id.decode() for entry_id, purchase in read.items() if purchase is None]
         moved += _move(client, stream, files, [purchase for purchase in read.values() if purchase], origin)
-        if len(entries) < ENTRIES_AT_ONCE:  # what comes in meanwhile is for the next time
+        if len(entries) < ENTRIES_AT_ONCE:  # entries added in the meantime wait for the next drain
             break
         entries = client.xrange(stream, min=f"({entries[-1][0].decode()}", count=ENTRIES_AT_ONCE)
     if unreadable:
         _log.warning(
-            "left in the stream %s because they are no purchases (XRANGE shows, XDEL removes them): "
-            "%d entries, first %s",
-            stream,
+            "%d entries of the stream %s are not purchases and stay there (XRANGE shows them, XDEL removes "
+            "them); the first ids: %s",
             len(unreadable),
+            stream,
             ", ".join(unreadable[:_NAMED]),
         )
     return moved
 
 
 def _move(client: Redis, stream: str, files: _Files, purchases: list[_Purchase], origin: str) -> int:
-    """Purchases, in order, from the stream into one file; returns how many were in none yet."""
+    """Move purchases, in order, from the stream to one file; returns the number of new purchases."""
     if not purchases:
         return 0
     known = files.baskets(origin, _order(purchases[0].entry), _order(purchases[-1].entry))
@@ -107,18 +106,18 @@ def _move(client: Redis, stream: str, files: _Files, purchases: list[_Purchase],
 
 
 def _basket_id(purchase: _Purchase, origin: str) -> str:
-    """The prefix keeps these ids apart from the shop's own."""
+    """The basket id; the prefix separates it from the ids in the shop's own data."""
     return f"purchase:{origin}:{purchase.entry}"
 
 
 def _is_known(purchase: _Purchase, origin: str, known: dict[str, set[str]]) -> bool:
-    """Whether it is in a file; of release 0.1 only with the same items, for nobody knows whose file it is."""
+    """Whether it is in a file; files of release 0.1 do not name the server, so the items must match too."""
     items = {item for item, _ in purchase.lines}
     return _basket_id(purchase, origin) in known or known.get(f"purchase:{purchase.entry}") == items
 
 
 def _as_parquet(purchases: list[_Purchase], origin: str) -> bytes:
-    """Rows of a basket table."""
+    """The purchases as a basket table."""
     rows = [
         (_basket_id(purchase, origin), item, quantity, _order(purchase.entry)[0])
         for purchase in purchases
@@ -133,13 +132,13 @@ def _as_parquet(purchases: list[_Purchase], origin: str) -> bytes:
 
 
 class _Files:
-    """The files of drained purchases, on a disk or behind a URL."""
+    """The files of drained purchases, in a local folder or at a URL."""
 
     def __init__(self, folder: str) -> None:
         self.filesystem, self.path = fsspec.core.url_to_fs(folder, use_listings_cache=False)
 
     def baskets(self, origin: str, first: Id, last: Id) -> dict[str, set[str]]:
-        """Baskets and their items in all files that may hold entries of this origin from first to last."""
+        """Baskets with their items from all files that may hold entries of this origin from first to last."""
         found: dict[str, set[str]] = {}
         for path in self._files(origin, first, last):
             table = pl.read_parquet(io.BytesIO(self.filesystem.cat_file(path)))
@@ -160,10 +159,10 @@ class _Files:
                 yield path
 
     def write(self, name: str, content: bytes) -> None:
-        """Make a file appear whole and stay, whatever happens to this process or machine."""
+        """Write a file atomically and durably."""
         self.filesystem.makedirs(self.path, exist_ok=True)
         if not isinstance(self.filesystem, LocalFileSystem):
-            self.filesystem.pipe_file(f"{self.path}/{name}", content)  # an object appears whole or not at all
+            self.filesystem.pipe_file(f"{self.path}/{name}", content)  # object stores write atomically
             return
         folder = Path(self.path)
         temporary = folder / f"{name}.tmp"

@@ -1,4 +1,4 @@
-"""How a version is made from data: everything that `fit` can be told, and what a retraining takes over."""
+"""All options of a training run, and those that a retraining inherits from the active version."""
 
 from __future__ import annotations
 
@@ -9,15 +9,17 @@ from typing import Any
 from pydantic import JsonValue
 
 from model_store import Manifest
-from training.options import FitOptions
+from training.options import FitOptions, Tune
 from training.reading import ReadingRules
 from training.splitting import HELD_OUT_SHARE, held_out_below
-from training.tuning import Tune
 
 
 @dataclass(frozen=True)
 class Recipe:
-    """The same data and the same recipe give the same version; None is chosen from the data."""
+    """All options of a training run: the same data and recipe give the same model.
+
+    None means chosen from the data.
+    """
 
     options: FitOptions = field(default_factory=FitOptions)
     rules: ReadingRules = field(default_factory=ReadingRules)
@@ -27,9 +29,9 @@ class Recipe:
     held_out_below: float = HELD_OUT_SHARE
 
     @classmethod
-    def of(cls, told: Mapping[str, Any]) -> Recipe:
-        """From options by their names on the command line of `fit`; what is left out or None: its default."""
-        left = {name: value for name, value in told.items() if value is not None}
+    def of(cls, options: Mapping[str, Any]) -> Recipe:
+        """From options named as on the command line of `fit`; missing ones and None have their defaults."""
+        left = {name: value for name, value in options.items() if value is not None}
 
         def taken(kind: type[FitOptions | ReadingRules]) -> dict[str, Any]:
             return {part.name: left.pop(part.name) for part in fields(kind) if part.name in left}
@@ -37,12 +39,12 @@ class Recipe:
         return cls(FitOptions(**taken(FitOptions)), ReadingRules(**taken(ReadingRules)), **left)
 
     def as_dict(self) -> dict[str, Any]:
-        """By the same names, for the manifest."""
+        """The options by name, for the manifest."""
         rest = {name: getattr(self, name) for name in _OWN}
         return {**self.options.as_dict(), **asdict(self.rules), **rest}
 
     def left_to_data(self) -> list[JsonValue]:
-        """The options that were not given and have no fixed default."""
+        """The options that are chosen from the data."""
         return [name for name in _CHOSEN_FROM_DATA if self.as_dict()[name] is None]
 
 
@@ -52,18 +54,20 @@ _OF_THE_MACHINE = ("threads",)
 
 
 def inherited(manifest: Manifest) -> dict[str, Any]:
-    """What a retraining takes over from a version, for `Recipe.of`; release 0.1 noted less of it.
+    """The options that a retraining inherits from a version, for `Recipe.of`; release 0.1 recorded fewer.
 
-    What had been chosen from the data is chosen anew, and what suits a machine says nothing about another.
+    Options that were chosen from the data are chosen again. Options of the machine are not inherited.
     """
-    noted = manifest.hyperparameters
-    left_to_data = noted.get("left_to_data") or []
+    recorded = manifest.hyperparameters
+    left_to_data = recorded.get("left_to_data") or []
     assert isinstance(left_to_data, list)
-    told = {
-        name: noted[name]
+    options = {
+        name: recorded[name]
         for name in Recipe().as_dict()
-        if noted.get(name) is not None and name not in (*left_to_data, *_OF_THE_MACHINE)
+        if recorded.get(name) is not None and name not in (*left_to_data, *_OF_THE_MACHINE)
     }
-    if told.get("skew_rank") == 0:  # a kernel without skew columns, which another kind may have
-        del told["skew_rank"]
-    return {**told, "held_out_below": held_out_below(manifest) or HELD_OUT_SHARE}
+    if (
+        options.get("skew_rank") == 0
+    ):  # recorded for a kernel without skew columns; another kind may have some
+        del options["skew_rank"]
+    return {**options, "held_out_below": held_out_below(manifest) or HELD_OUT_SHARE}

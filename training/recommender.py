@@ -1,4 +1,4 @@
-"""The contract of everything that ranks items: Tripod's model and the baselines."""
+"""The interface of all models that rank items: Tripod's model and the baselines."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ LogLikelihoods = NDArray[np.float64]  # (n,)
 class Recommender(ABC):
     """Scores every item of the catalogue for many carts at once.
 
-    Higher is better. Items that are in the cart already get a score too: who ranks leaves them out. The order
+    Higher is better. Items in the cart get a score too; the caller excludes them from the ranking. The order
     of a cart and repeated items in it make no difference.
     """
 
     name: ClassVar[str]
-    gives_probabilities: bool = False  # whether scores are P(next item), fitted as such
+    gives_probabilities: bool = False  # whether the scores are fitted probabilities of the next item
 
     @abstractmethod
     def scores(self, carts: Sequence[ItemRows]) -> Scores:
         """One row of M finite scores for each cart."""
 
     def log_likelihoods(self, sets: Sequence[ItemRows]) -> LogLikelihoods | None:  # noqa: ARG002
-        """The log-probability of each set as a whole basket; None if the model gives none."""
+        """The log-probability of each set as a whole basket; None if the model has none."""
         return None

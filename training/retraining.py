@@ -1,6 +1,6 @@
-"""One retraining from data to verdict: read, split, fit, publish, compare with what was live before.
+"""One retraining: read, split, fit, publish, and compare the new version with the active one.
 
-It activates nothing: that is the decision of whoever ordered it.
+It does not activate the new version: the caller decides that by the verdict.
 """
 
 from __future__ import annotations
@@ -15,38 +15,38 @@ from model_store import DamagedModelError, ModelStore, ModelStoreError, StoredMo
 from training.baskets import Baskets
 from training.errors import DataError, IncomparableError, OptionError
 from training.fitting import Progress, resolve_options
-from training.gate import LOOKED_BACK, Verdict, compare
-from training.item_table import describe_items, keep_listed, read_item_table
-from training.learning import learn
+from training.fitting.warm_start import Previous, held_out_by_both
+from training.gate import ACTIVATIONS_COMPARED, Verdict, compare
+from training.pipeline import train_model
 from training.publishing import Publication, publish
 from training.reading import ReadingRules, read_baskets
+from training.reading.item_table import describe_items, keep_listed, read_item_table
+from training.reading.sources import has_data
 from training.recipe import Recipe, inherited
-from training.sources import has_data
 from training.splitting import split_by_key, validation_size
-from training.warm_start import Previous, held_out_by_both
 
 
 @dataclass(frozen=True)
 class Retraining:
-    """What to learn from, and how."""
+    """The inputs of a retraining."""
 
     data: str | None = None
-    purchases: str | None = None  # the folder of the drained purchase log
-    items: str | None = None  # the item table
+    purchases: str | None = None  # folder of the drained purchase log
+    items: str | None = None  # item table
     report: bool = True
-    told: Mapping[str, Any] = field(default_factory=dict)  # see Recipe.of; the rest as the active version
+    options: Mapping[str, Any] = field(default_factory=dict)  # for Recipe.of; the others are inherited
 
 
 @dataclass(frozen=True)
 class Retrained:
-    """What came of it."""
+    """The result of a retraining."""
 
     version: str
     baskets: int
     items: int
     had_active: bool
     verdict: Verdict | None = None
-    no_verdict: str | None = None  # why there is none although there was an active version
+    no_verdict: str | None = None  # why the new version could not be compared with the active one
 
 
 def retrain(
@@ -59,30 +59,30 @@ def retrain(
     using: Callable[[dict[str, Any]], None] = lambda _: None,
     warn: Callable[[str], None] = lambda _: None,
 ) -> Retrained:
-    """Publish a new version and compare it.
+    """Publish a new version and compare it with the active one.
 
-    `announce` hears the phase; `using` the options, before the data is read and again when those that depend
-    on it are chosen; `warn` what a person should know about the new version.
+    `announce` is called with the name of each phase; `using` with the options, before the data is read and
+    again when those that depend on the data are chosen; `warn` with warnings about the new version.
     """
     announce("reading")
     try:
         active = _active(store)
     except _UNUSABLE as error:
         warn(
-            f"The active version cannot be used ({error}): what the request leaves out has the default of "
-            "fit, and the new version is compared with nothing."
+            f"The active version cannot be used ({error}): options missing from the request have the "
+            "defaults of fit, and the new version is not compared."
         )
         active = None
     from_active = {} if active is None else inherited(active.manifest)
-    recipe = Recipe.of({**from_active, **order.told})
+    recipe = Recipe.of({**from_active, **order.options})
     using(recipe.as_dict())
     table = None if order.items is None else read_item_table(order.items)
-    with _naming_the_source(active, {name for name in from_active if name not in order.told}, recipe.rules):
+    with _explain_inherited_rules(active, from_active.keys() - order.options.keys(), recipe.rules):
         baskets = _read(order, recipe.rules)
     if recipe.only_listed_items:
         baskets = keep_listed(baskets, table)
     options, previous = recipe.options, None
-    if options.init == "previous":  # the first model of a shop has nothing to begin at
+    if options.init == "previous":  # the first model has no previous one to start from
         previous = None if active is None else Previous.of(active)
         options = options if previous else replace(options, init="scaled")
     recipe = replace(recipe, held_out_below=held_out_by_both(recipe.held_out_below, previous))
@@ -91,7 +91,7 @@ def retrain(
     options = resolve_options(options, parts.train, previous)
     using(replace(recipe, options=options, validation=validation).as_dict())
 
-    learned = learn(
+    learned = train_model(
         parts,
         options,
         effort=recipe.tune,
@@ -108,7 +108,7 @@ def retrain(
     found = Retrained(version, len(baskets), len(baskets.catalogue), had_active=True)
     candidate = store.open(version)
     try:
-        rival = _active(store)  # perhaps another one than at the beginning
+        rival = _active(store)  # another version may have been activated in the meantime
         if rival is None:
             return replace(found, had_active=False)
         verdict = compare(
@@ -123,7 +123,7 @@ def retrain(
         return replace(
             found,
             no_verdict=f"the active version cannot be used ({error}), so there is nothing to compare it "
-            "with; activate it by hand if you trust it, or train with activate: always",
+            "with; activate the new version by hand if you trust it, or train with activate: always",
         )
     except IncomparableError as error:
         return replace(found, no_verdict=str(error))
@@ -140,11 +140,11 @@ def _active(store: ModelStore) -> StoredModel | None:
 
 
 def _earlier(store: ModelStore, active: StoredModel) -> Iterator[StoredModel]:
-    """What else the candidate must not be worse than, as far as it is still there and sound.
+    """Earlier active versions that the candidate is compared with, as far as they can still be opened.
 
-    A version that a person chose counts, and settles all that was active before it.
+    They go back to the last version that a person activated, which is included.
     """
-    for newer, older in pairwise(store.history()[:LOOKED_BACK]):
+    for newer, older in pairwise(store.history()[:ACTIVATIONS_COMPARED]):
         if not newer.by_gate:
             return
         if older.version != active.version:
@@ -153,27 +153,29 @@ def _earlier(store: ModelStore, active: StoredModel) -> Iterator[StoredModel]:
 
 
 @contextmanager
-def _naming_the_source(active: StoredModel | None, taken: set[str], rules: ReadingRules) -> Iterator[None]:
-    """Say where format and columns come from if the data cannot be read with those of the active version."""
+def _explain_inherited_rules(
+    active: StoredModel | None, taken: set[str], rules: ReadingRules
+) -> Iterator[None]:
+    """If inherited format and columns do not fit the data, say that they come from the active version."""
     try:
         yield
     except DataError as error:
         names = [name for name in ("format", "columns") if name in taken and getattr(rules, name)]
         if active is None or not names:
             raise
-        told = " and ".join(f"{name} ({getattr(rules, name)})" for name in names)
+        values = " and ".join(f"{name} ({getattr(rules, name)})" for name in names)
         raise OptionError(
-            f"{error}; the job read it with {told} of the active version {active.version}: if this data has "
-            f"others, set {' and '.join(f'options.{name}' for name in names)} in the request, null for the "
-            "default of fit"
+            f"{error}; the job read it with {values} of the active version {active.version}: if this data is "
+            f"different, set {' and '.join(f'options.{name}' for name in names)} in the request, null for "
+            "the default of fit"
         ) from error
 
 
 def _read(order: Retraining, rules: ReadingRules) -> Baskets:
-    """The shop's own baskets and the drained ones; either may be missing, but not both."""
+    """The baskets of the data and of the drained purchase log; one of them may be missing."""
     purchases = order.purchases if order.purchases and has_data(order.purchases) else None
     if order.data is not None and (purchases is None or has_data(order.data)):
         return read_baskets(order.data, rules, purchases=purchases).baskets
     if purchases is None:
-        raise OptionError("there is nothing to learn from: name the baskets, or check out some carts first")
+        raise OptionError("there are no baskets to learn from: set data, or check out some carts first")
     return read_baskets(purchases, ReadingRules(rules.max_basket_size, rules.min_item_count)).baskets

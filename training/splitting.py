@@ -1,4 +1,4 @@
-"""Which baskets are learned from, which steer the learning, and which only measure the result."""
+"""Split baskets into training, validation and test (held-out) baskets."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ class Split(NamedTuple):
     test: Baskets
 
 
-_USUAL_VALIDATION = 300  # the paper's
-_TUNING_VALIDATION = 2000  # choosing knobs by held-out items takes more, but at most a twentieth of all
+_USUAL_VALIDATION = 300  # as in the paper
+_TUNING_VALIDATION = 2000  # tuning needs more, but at most a twentieth of all baskets
 
 
 def validation_size(baskets: int, *, tuned: bool) -> int:
-    """How many baskets validate unless someone says otherwise: 300, or a tenth where that is less."""
+    """The default number of validation baskets: 300, at most a tenth of all; more if tuned."""
     usual = max(1, min(_USUAL_VALIDATION, baskets // 10))
     return max(usual, min(_TUNING_VALIDATION, baskets // 20)) if tuned else usual
 
 
 def split(baskets: Baskets, *, validation: int | None = None, holdout: int = 0, seed: int = 0) -> Split:
-    """A random split: `validation` and `holdout` baskets are taken out, the rest is for learning."""
+    """A random split into `validation`, `holdout` and the remaining training baskets."""
     if validation is None:
         validation = validation_size(len(baskets), tuned=False)
     if validation < 1 or holdout < 0:
@@ -48,16 +48,16 @@ def split(baskets: Baskets, *, validation: int | None = None, holdout: int = 0, 
     )
 
 
-HELD_OUT_SHARE = 0.05  # one basket in twenty, unless someone says otherwise
+HELD_OUT_SHARE = 0.05  # by default one basket in twenty is held out
 
 
 def split_by_key(
     baskets: Baskets, *, below: float = HELD_OUT_SHARE, validation: int | None = None, seed: int = 0
 ) -> Split:
-    """A split whose test part are the baskets with a key below `below`.
+    """A split that holds out the baskets with a key below `below`.
 
-    However the data grows, a basket held out once is held out in every later split with this bound or a
-    higher one: no version that was fitted on such a split has learned from another one's test baskets.
+    A basket that was held out once is held out in every later split with the same or a higher bound, even
+    when the data grows. So no version fitted to such a split has learned from another version's test baskets.
     """
     keys = _keys(baskets)
     rest = baskets.select(np.flatnonzero(keys >= below))
@@ -73,7 +73,7 @@ def split_by_key(
 
 
 def bound_for(baskets: Baskets, holdout: int | None) -> float:
-    """The bound below which so many keys lie; None: the usual share of all keys, whatever the data."""
+    """The bound that holds out `holdout` baskets; the default share if that is None."""
     if holdout is None:
         return HELD_OUT_SHARE
     if holdout >= len(baskets):
@@ -82,12 +82,12 @@ def bound_for(baskets: Baskets, holdout: int | None) -> float:
 
 
 def held_out_below(manifest: Manifest) -> float | None:
-    """The bound of a version's own split; None if it does not say what it held out, or held out nothing."""
+    """The hold-out bound of a version's split; None if it is not recorded, or nothing was held out."""
     bound = manifest.hyperparameters.get("held_out_below")
     return float(bound) if isinstance(bound, int | float) and bound > 0 else None
 
 
 def _keys(baskets: Baskets) -> NDArray[np.float64]:
     if baskets.keys is None:
-        raise OptionError("baskets without ids cannot be held out by id")
+        raise OptionError("baskets without keys cannot be held out by key")
     return baskets.keys

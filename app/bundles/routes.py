@@ -4,29 +4,31 @@ from __future__ import annotations
 
 from fastapi import APIRouter, Request, Response
 
-from app.bundles.schemas import BundleQuery, BundleRequest, BundlesAnswer
-from app.dependencies import ServicesDep, catalogue_headers, services_of
-from app.errors import CartNotFound, ModelMissing, Overloaded, RedisAway, UnsupportedMediaType
-from app.etags import REVALIDATED
-from app.problems import COMMON, declare
-from app.queries import documented, query_of
+from app.bundles.schemas import BundleRequest, BundlesAnswer, TopBundlesAnswer, TopBundlesQuery
+from app.dependencies import FromCatalogue, ServicesDep, catalogue_headers, services_of
+from app.http.errors import CartNotFound, ModelMissing, Overloaded, RedisUnavailable, UnsupportedMediaType
+from app.http.etags import REVALIDATED
+from app.http.inputs import query_parameters, query_reader
+from app.http.problems import COMMON, declare
 
 router = APIRouter(prefix="/bundles", tags=["bundles"], responses=COMMON)
 
-_read_query = query_of(BundleQuery)
-_PROBLEMS = declare(CartNotFound, ModelMissing, Overloaded, RedisAway)
+_read_query = query_reader(BundleRequest)
+_read_top = query_reader(TopBundlesQuery)
+_PROBLEMS = declare(CartNotFound, ModelMissing, Overloaded, RedisUnavailable)
 
 
 @router.get(
     "",
     summary="Find bundles",
     responses={**REVALIDATED, **_PROBLEMS},
-    openapi_extra=documented(BundleQuery),
+    openapi_extra=query_parameters(BundleRequest),
 )
 async def find_bundles(request: Request, response: Response) -> BundlesAnswer:
-    """The k items that belong together most: from nothing, around `items`, or completing `cart_id`.
+    """Find k items that belong together: from scratch, with given `items`, or with a stored cart (`cart_id`).
 
-    Without `cart_id` the answer has an ETag.
+    With given items, the bundle is what people most often buy with them as a whole. Without, every pair of
+    its items is bought together more often than by chance. Without `cart_id` the response has an ETag.
     """
     query = _read_query(request)
     if query.cart_id is None:
@@ -36,5 +38,21 @@ async def find_bundles(request: Request, response: Response) -> BundlesAnswer:
 
 @router.post("", summary="Find bundles (JSON)", responses={**_PROBLEMS, **declare(UnsupportedMediaType)})
 async def find_bundles_json(services: ServicesDep, request: BundleRequest) -> BundlesAnswer:
-    """The same as `GET /bundles`, with boosts and room for long lists."""
+    """`GET /bundles` with a JSON body, which may hold boosts and long lists."""
     return await services.bundles.find(request)
+
+
+@router.get(
+    "/top",
+    summary="The best bundles of the catalogue",
+    dependencies=[FromCatalogue],
+    responses={**REVALIDATED, **declare(ModelMissing)},
+    openapi_extra=query_parameters(TopBundlesQuery),
+)
+async def top_bundles(request: Request) -> TopBundlesAnswer:
+    """Bundles of `k` items that are bought together far more often than by chance, in pages, best first.
+
+    They were found when the model was trained, and no two of them share an item. The list is empty for a
+    model that was trained without tuning or by release 0.1.
+    """
+    return services_of(request).bundles.top(_read_top(request))

@@ -1,157 +1,199 @@
-"""Finds sets of items that belong together."""
+"""Bundles: from a request to the response, and the best bundles of the catalogue."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import replace
 from math import log
 from time import perf_counter
 
-import numpy as np
-
-from app import fallback, metrics
-from app.baskets import KnownCart, known_cart
-from app.bundles.schemas import BundleAnswer, BundleItem, BundleQuery, BundleRequest, BundlesAnswer
-from app.carts.service import Carts
-from app.compute import Compute
-from app.fallback import fallback_of
-from app.filters import Knobs, decoupling_of, popularity_of, wishes_of
-from app.items.catalogue import Catalogue
-from app.items.service import Catalogues
-from app.relations import pairs_among
-from ndpp import (
-    Bundle,
-    Kernel,
-    Tilt,
-    condition,
-    map_greedy,
-    map_local_search,
-    map_mcmc,
-    map_stochastic_greedy,
-    sample_k,
+from app.bundles.determinant import find_map, map_operations, method_of
+from app.bundles.schemas import (
+    BundleAnswer,
+    BundleItem,
+    BundleRequest,
+    BundlesAnswer,
+    GoesWith,
+    TopBundle,
+    TopBundleItem,
+    TopBundlesAnswer,
+    TopBundlesQuery,
 )
-from ndpp.bundles.problem import Problem
+from app.bundles.together import Found, find_together, operations
+from app.catalogue.relations import RelatedPair, pairs_among
+from app.catalogue.snapshot import Snapshot, SnapshotHolder
+from app.http.errors import Invalid
+from app.recommend.request import Question, Questions, count_fallback
+from app.runtime import metrics
+from app.runtime.compute import Compute
+from ndpp import Bundle, condition
+from ndpp.sets import CountedSet
 
-# A swap of the chain takes some 50 µs, whatever the catalogue's size. M·k·log(10k) of them, which a draw from
-# exactly the model's distribution would want, are too many to wait for in a large catalogue.
-_SAMPLE_STEPS = 4_000
-
-AnyRequest = BundleQuery | BundleRequest
+_MOST_OPERATIONS = 2e10  # multiply-adds of one request: several seconds
 
 
 class Bundles:
-    """Answers which items belong together."""
+    """Finds bundles."""
 
-    def __init__(self, carts: Carts, catalogues: Catalogues, compute: Compute, window: int) -> None:
-        self._carts = carts
-        self._catalogues = catalogues
+    def __init__(self, questions: Questions, snapshots: SnapshotHolder, compute: Compute) -> None:
+        self._questions = questions
+        self._snapshots = snapshots
         self._compute = compute
-        self._window = window
 
-    async def find(self, request: AnyRequest) -> BundlesAnswer:
-        """Bundles from nothing, around given items, or completing a cart."""
+    async def find(self, request: BundleRequest) -> BundlesAnswer:
+        """Bundles from scratch, with given items, or with a stored cart."""
         start = perf_counter()
-        catalogue = self._catalogues.current()
-        item_ids = request.items
-        if request.cart_id is not None:
-            item_ids = (await self._carts.get(request.cart_id)).item_ids
-        cart = known_cart(catalogue, request.cart_id, item_ids, self._window)
-        operations = request.alternatives * request.k * catalogue.model.operations(len(cart.rows) + request.k)
-        answer = await self._compute.run(operations, lambda: _find(catalogue, cart, request))
-        fallback.count(answer.fallback)
-        answer.took_ms = round((perf_counter() - start) * 1000, 3)
-        return answer
+        question = await self._questions.about(request, request)
+        cache, key = question.snapshot.cache, ("bundles", *question.cache_key())
+        answer: BundlesAnswer | None = cache.get(key)
+        if answer is None:
+            operations_needed = _operations(question)
+            if operations_needed > _MOST_OPERATIONS:
+                raise Invalid(("k", "this would take too long: lower k, max_k, alternatives or skip"))
+            answer = await self._compute.run(operations_needed, lambda: _find(question))
+            cache[key] = answer
+        else:
+            metrics.REUSED.inc()
+        count_fallback(answer.fallback)
+        cart = replace(answer.cart, cart_id=request.cart_id)
+        took = round((perf_counter() - start) * 1000, 3)
+        return answer.model_copy(update={"cart": cart, "took_ms": took})
+
+    def top(self, query: TopBundlesQuery) -> TopBundlesAnswer:
+        """A page of the best bundles of the catalogue."""
+        snapshot = self._snapshots.current()
+        stored, first = snapshot.model.stored.top_bundles, _position(query.cursor)
+        bundles = [] if stored is None else stored.of_size(query.k)
+        shown = [
+            (rank, bundle)
+            for rank, bundle in enumerate(bundles, 1)
+            if rank > first and _may_show(snapshot, bundle.rows, query)
+        ]
+        page, more = [_top_bundle(snapshot, *each) for each in shown[: query.limit]], len(shown) > query.limit
+        return TopBundlesAnswer(
+            model_version=snapshot.model.version,
+            k=query.k,
+            bundles=page,
+            next_cursor=str(page[-1].rank) if more else None,
+        )
 
 
-def _find(catalogue: Catalogue, cart: KnownCart, request: AnyRequest) -> BundlesAnswer:
-    boosts, knobs = (request.boosts, request.knobs) if isinstance(request, BundleRequest) else (None, None)
-    form = _Form.of(catalogue, cart, request, knobs)
-    form = replace(form, tilt=form.tilt * wishes_of(catalogue, request, boosts, cart).tilt)
-    rng = np.random.default_rng(request.seed)
-    bundles: list[Bundle] = []
-    while len(bundles) < request.alternatives:
-        metrics.GAINS.inc(catalogue.model.kernel.size * request.k)
-        bundle = _choose(catalogue.model.kernel, cart, request, form, rng)
-        if not len(bundle.items):
-            break
-        bundles.append(bundle)
-        form = replace(form, tilt=form.tilt * Tilt.excluding(bundle.items))
+def _can_do_together(question: Question[BundleRequest]) -> bool:
+    """Whether the model can estimate P(set | cart); 0.1's and untuned ones cannot."""
+    return question.snapshot.model.sets is not None and not question.options.wants_map
+
+
+def _operations(question: Question[BundleRequest]) -> float:
+    if _can_do_together(question):
+        model = question.snapshot.model
+        return model.operations_of_one(len(question.cart.rows)) + operations(question.options)
+    return map_operations(question)
+
+
+def _find(question: Question[BundleRequest]) -> BundlesAnswer:
+    snapshot, cart, request = question.snapshot, question.cart, question.options
+    model = snapshot.model
+    if _can_do_together(question) and model.sets is not None and model.attraction is not None:
+        found = find_together(question, model.sets, model.attraction)
+        bundles = [_together_answer(question, bundle) for bundle in found]
+        conditional = None
+    else:
+        wanted = ["objective"] if request.objective == "together" else request.only_together
+        if wanted:
+            raise Invalid(
+                (wanted[0], "this model was not fitted for together: train a version with this release")
+            )
+        chosen, unit = find_map(question)
+        bundles = [_map_answer(question, bundle, unit) for bundle in chosen]
+        conditional = condition(model.kernel, cart.rows)
     return BundlesAnswer(
-        model_version=catalogue.model.version,
-        cart=cart.considered(catalogue, condition(catalogue.model.kernel, cart.rows)),
-        method=request.method,
-        bundles=[_answer(catalogue, cart, bundle, form.unit) for bundle in bundles],
-        fallback=fallback_of(cart, _shortage(bundles, request)),
+        model_version=model.version,
+        cart=cart.considered(snapshot, conditional),
+        objective="map" if conditional is not None else "together",
+        method=method_of(request) if conditional is not None else None,
+        bundles=bundles,
+        fallback=cart.fallback(
+            _shortage(bundles, request, attracting=conditional is None and not (cart.rows or request.include))
+        ),
         took_ms=0.0,
     )
 
 
-@dataclass(frozen=True)
-class _Form:
-    """How the determinant is served: ω, and L_ii^(−γ) r_i^β as a tilt but for a factor, its unit."""
-
-    decoupling: float
-    tilt: Tilt
-    unit: float
-
-    @classmethod
-    def of(cls, catalogue: Catalogue, cart: KnownCart, request: AnyRequest, knobs: Knobs | None) -> _Form:
-        model, learned = catalogue.model, catalogue.model.knobs
-        gamma = learned.popularity + popularity_of(request, knobs)
-        beta = learned.relevance if knobs is None or knobs.relevance is None else knobs.relevance
-        tilt, unit, relevance = Tilt.popularity(model.kernel, gamma), 1.0, model.stored.relevance
-        if relevance is not None and cart.rows:
-            tilt, unit = tilt * Tilt.relevance(relevance, cart.rows, beta), relevance.floor**beta
-        return cls(decoupling_of(learned.decoupling, request, knobs), tilt, unit)
-
-
-def _choose(
-    kernel: Kernel, cart: KnownCart, request: AnyRequest, form: _Form, rng: np.random.Generator
-) -> Bundle:
-    k, rows, tilt, omega = request.k, cart.rows, form.tilt, form.decoupling
-    match request.method:
-        case "greedy":
-            return map_greedy(kernel, k, cart=rows, tilt=tilt, decoupling=omega)
-        case "local_search":
-            return map_local_search(kernel, k, cart=rows, tilt=tilt, decoupling=omega)
-        case "stochastic":
-            return map_stochastic_greedy(kernel, k, rng=rng, cart=rows, tilt=tilt, decoupling=omega)
-        case "mcmc":
-            return map_mcmc(kernel, k, rng=rng, cart=rows, tilt=tilt, decoupling=omega)
-        case "sample":
-            drawn = sample_k(
-                kernel,
-                k,
-                rng=rng,
-                steps=min(_SAMPLE_STEPS, kernel.size * k),
-                cart=rows,
-                tilt=tilt,
-                decoupling=omega,
-            )
-            return Problem.of(kernel, k, rows, tilt, omega).bundle(drawn.tolist())
-
-
-def _answer(catalogue: Catalogue, cart: KnownCart, bundle: Bundle, unit: float) -> BundleAnswer:
-    rows = bundle.items.tolist()
-    prices = [catalogue.price(row) for row in rows]
-    known = [price for price in prices if price is not None]
+def _together_answer(question: Question[BundleRequest], bundle: Found) -> BundleAnswer:
+    snapshot = question.snapshot
+    lifts = pairs_among(snapshot, [*question.cart.rows, *bundle.rows])
     return BundleAnswer(
         items=[
-            BundleItem(
-                item_id=catalogue.item_id(row),
-                name=catalogue.name(row),
-                category=catalogue.category(row),
-                price=price,
-                gain=unit * gain,
-            )
-            for row, price, gain in zip(rows, prices, bundle.gains.tolist(), strict=True)
+            _item(snapshot, row, lifts, probability=probability)
+            for row, probability in zip(bundle.rows, bundle.singles, strict=True)
         ],
-        log_det=bundle.log_det + len(rows) * log(unit),
-        total_price=round(sum(known), 6) if len(known) == len(prices) else None,
-        lifts=pairs_among(catalogue, [*cart.rows, *rows]),
+        probability=bundle.probability,
+        baskets=bundle.baskets,
+        baskets_with_given=bundle.baskets_with_given,
+        by_chance=bundle.by_chance,
+        total_price=_total(snapshot, bundle.rows),
+        log_det=None,
+        lifts=lifts,
     )
 
 
-def _shortage(bundles: list[Bundle], request: AnyRequest) -> str | None:
+def _map_answer(question: Question[BundleRequest], bundle: Bundle, unit: float) -> BundleAnswer:
+    snapshot, rows = question.snapshot, bundle.items.tolist()
+    lifts = pairs_among(snapshot, [*question.cart.rows, *rows])
+    return BundleAnswer(
+        items=[
+            _item(snapshot, row, lifts, gain=unit * gain)
+            for row, gain in zip(rows, bundle.gains.tolist(), strict=True)
+        ],
+        probability=None,
+        baskets=None,
+        baskets_with_given=None,
+        by_chance=None,
+        total_price=_total(snapshot, rows),
+        log_det=bundle.log_det + len(rows) * log(unit),
+        lifts=lifts,
+    )
+
+
+def _item(
+    snapshot: Snapshot,
+    row: int,
+    lifts: Sequence[RelatedPair],
+    *,
+    probability: float | None = None,
+    gain: float | None = None,
+) -> BundleItem:
+    item_id = snapshot.item_id(row)
+    with_others = [pair for pair in lifts if item_id in (pair.first, pair.second) and pair.lift_low > 1]
+    best = max(with_others, key=lambda pair: pair.lift_low, default=None)
+    goes_with = None
+    if best is not None:
+        other = best.second if best.first == item_id else best.first
+        other_row = snapshot.row_of(other)
+        name = None if other_row is None else snapshot.name(other_row)
+        goes_with = GoesWith(item_id=other, name=name, lift=best.lift)
+    return BundleItem(
+        item_id=item_id,
+        name=snapshot.name(row),
+        category=snapshot.category(row),
+        price=snapshot.price(row),
+        probability=probability,
+        goes_with=goes_with,
+        gain=gain,
+    )
+
+
+def _total(snapshot: Snapshot, rows: Sequence[int]) -> float | None:
+    prices = [snapshot.price(row) for row in rows]
+    known = [price for price in prices if price is not None]
+    return round(sum(known), 6) if len(known) == len(prices) else None
+
+
+def _shortage(bundles: Sequence[BundleAnswer], request: BundleRequest, *, attracting: bool) -> str | None:
+    if not bundles and attracting and not request.skip and request.k > 1:
+        return f"No {request.k} items that pass the filters are bought together more often than by chance."
+    if not bundles and request.skip:
+        return f"There is no bundle after the first {request.skip}."
     if not bundles:
         return "No item fits the cart and the filters."
     if len(bundles) < request.alternatives:
@@ -160,3 +202,37 @@ def _shortage(bundles: list[Bundle], request: AnyRequest) -> str | None:
     if smallest < request.k:
         return f"Too few items fit: a bundle of {smallest} instead of {request.k} items."
     return None
+
+
+def _top_bundle(snapshot: Snapshot, rank: int, bundle: CountedSet) -> TopBundle:
+    index = snapshot.model.stored.baskets
+    return TopBundle(
+        rank=rank,
+        items=[_top_item(snapshot, row) for row in bundle.rows],
+        baskets=bundle.together if index is not None and index.lists_all(bundle.rows) else None,
+        by_chance=bundle.by_chance,
+        total_price=_total(snapshot, bundle.rows),
+    )
+
+
+def _top_item(snapshot: Snapshot, row: int) -> TopBundleItem:
+    return TopBundleItem(
+        item_id=snapshot.item_id(row),
+        name=snapshot.name(row),
+        category=snapshot.category(row),
+        price=snapshot.price(row),
+    )
+
+
+def _may_show(snapshot: Snapshot, rows: Sequence[int], query: TopBundlesQuery) -> bool:
+    if any(snapshot.boosts[row] == 0 or (query.in_stock and not snapshot.in_stock[row]) for row in rows):
+        return False
+    return query.category is None or any(snapshot.category(row) == query.category for row in rows)
+
+
+def _position(cursor: str | None) -> int:
+    if cursor is None:
+        return 0
+    if not (cursor.isascii() and cursor.isdigit()):
+        raise Invalid(("query.cursor", "it is not a next_cursor of this list: start without one"))
+    return int(cursor)

@@ -9,7 +9,7 @@ from fastapi import APIRouter, Body, Request, Response
 from app.carts.schemas import CartAnswer, LineQuantity, NewLines, lines_of
 from app.carts.store import Cart
 from app.dependencies import CartConditions, CartIdPath, IdempotencyKey, ItemIdPath, ServicesDep
-from app.errors import (
+from app.http.errors import (
     CartChanged,
     CartCheckedOut,
     CartEmpty,
@@ -18,18 +18,18 @@ from app.errors import (
     CartNotFound,
     IdempotencyKeyReused,
     ItemNotInCart,
-    RedisAway,
+    RedisUnavailable,
     UnsupportedMediaType,
 )
-from app.etags import NOT_MODIFIED, check_if_none_match
-from app.problems import COMMON, declare
+from app.http.etags import NOT_MODIFIED, check_if_none_match
+from app.http.problems import COMMON, declare
 
 router = APIRouter(prefix="/carts", tags=["carts"], responses=COMMON)
 
 _ETAG = {
     "ETag": {
         "schema": {"type": "string"},
-        "description": "The state of the cart, for If-Match and If-None-Match.",
+        "description": "Identifies the state of the cart, for If-Match and If-None-Match.",
     }
 }
 _LOCATION = {"Location": {"schema": {"type": "string"}, "description": "The address of the new cart."}}
@@ -57,15 +57,15 @@ def _with_etag(cart: Cart, response: Response) -> CartAnswer:
     summary="Create a cart",
     responses={
         201: {"headers": _ETAG | _LOCATION},
-        **declare(CartNotFound, IdempotencyKeyReused, RedisAway),
+        **declare(CartNotFound, IdempotencyKeyReused, RedisUnavailable),
     },
 )
 async def create_cart(
     services: ServicesDep, request: Request, response: Response, key: IdempotencyKey = None
 ) -> CartAnswer:
-    """Create an empty cart with a fresh id. (Adding to an id of your own creates that cart as well.)
+    """Create an empty cart with a new id. (Adding an item to an id of your choice creates that cart, too.)
 
-    An Idempotency-Key counts for your address here, so use a random one if others may ask from there too.
+    Here an Idempotency-Key counts for your address: use a random one if other clients share the address.
     """
     cart = await services.carts.create(request.client.host if request.client else "", key)
     response.headers["Location"] = f"/carts/{cart.cart_id}"
@@ -85,7 +85,7 @@ async def create_cart(
             CartExists,
             UnsupportedMediaType,
             IdempotencyKeyReused,
-            RedisAway,
+            RedisUnavailable,
         ),
     },
 )
@@ -98,7 +98,7 @@ async def add_items(
     conditions: CartConditions,
     key: IdempotencyKey = None,
 ) -> CartAnswer:
-    """Add to the quantities in the cart, which is created if it is new. Unknown items are welcome."""
+    """Add to the quantities in the cart. Adding an item creates the cart. Unknown items are allowed."""
     cart = await services.carts.add(cart_id, lines_of(body), conditions, key)
     return _with_etag(cart, response)
 
@@ -108,7 +108,7 @@ async def add_items(
     summary="Set a quantity",
     responses={
         200: {"headers": _ETAG},
-        **declare(CartCheckedOut, CartFull, CartChanged, CartExists, UnsupportedMediaType, RedisAway),
+        **declare(CartCheckedOut, CartFull, CartChanged, CartExists, UnsupportedMediaType, RedisUnavailable),
     },
 )
 async def set_quantity(
@@ -120,7 +120,7 @@ async def set_quantity(
     body: LineQuantity,
     conditions: CartConditions,
 ) -> CartAnswer:
-    """Set how many of an item the cart holds, however often this is repeated."""
+    """Set the quantity of an item. Repeating the request changes nothing."""
     cart = await services.carts.set_quantity(cart_id, (item_id, body.quantity), conditions)
     return _with_etag(cart, response)
 
@@ -130,7 +130,7 @@ async def set_quantity(
     summary="Remove an item",
     responses={
         200: {"headers": _ETAG},
-        **declare(CartNotFound, ItemNotInCart, CartCheckedOut, CartChanged, CartExists, RedisAway),
+        **declare(CartNotFound, ItemNotInCart, CartCheckedOut, CartChanged, CartExists, RedisUnavailable),
     },
 )
 async def remove_item(
@@ -140,19 +140,19 @@ async def remove_item(
     item_id: ItemIdPath,
     conditions: CartConditions,
 ) -> CartAnswer:
-    """Take all of an item out of the cart."""
+    """Remove an item from the cart, whatever its quantity."""
     return _with_etag(await services.carts.remove(cart_id, item_id, conditions), response)
 
 
 @router.get(
     "/{cart_id}",
     summary="Read a cart",
-    responses={200: {"headers": _ETAG}, **NOT_MODIFIED, **declare(CartNotFound, RedisAway)},
+    responses={200: {"headers": _ETAG}, **NOT_MODIFIED, **declare(CartNotFound, RedisUnavailable)},
 )
 async def get_cart(
     services: ServicesDep, request: Request, response: Response, cart_id: CartIdPath
 ) -> CartAnswer:
-    """The whole cart; its ETag names this state of it."""
+    """Read the cart; the ETag identifies its state."""
     cart = await services.carts.get(cart_id)
     check_if_none_match(request, _etag(cart))
     return _with_etag(cart, response)
@@ -161,12 +161,12 @@ async def get_cart(
 @router.delete(
     "/{cart_id}",
     status_code=204,
-    response_class=Response,  # which has no content type, as there is no content
+    response_class=Response,  # without a content type
     summary="Delete a cart",
-    responses=declare(CartNotFound, CartChanged, CartExists, RedisAway),
+    responses=declare(CartNotFound, CartChanged, CartExists, RedisUnavailable),
 )
 async def delete_cart(services: ServicesDep, cart_id: CartIdPath, conditions: CartConditions) -> None:
-    """Forget the cart, checked out or not. The purchase log keeps what was bought."""
+    """Delete the cart, checked out or not. The purchase stays in the purchase log."""
     await services.carts.delete(cart_id, conditions)
 
 
@@ -176,7 +176,13 @@ async def delete_cart(services: ServicesDep, cart_id: CartIdPath, conditions: Ca
     responses={
         200: {"headers": _ETAG},
         **declare(
-            CartNotFound, CartCheckedOut, CartEmpty, CartChanged, CartExists, IdempotencyKeyReused, RedisAway
+            CartNotFound,
+            CartCheckedOut,
+            CartEmpty,
+            CartChanged,
+            CartExists,
+            IdempotencyKeyReused,
+            RedisUnavailable,
         ),
     },
 )
@@ -189,7 +195,7 @@ async def check_out(
 ) -> CartAnswer:
     """Close the cart and append its basket to the purchase log, exactly once.
 
-    A second checkout answers 409 with the `purchase_id` of the first; with the same Idempotency-Key it
-    answers 200 with the cart.
+    A second checkout gets 409 with the `purchase_id` of the first; with the same Idempotency-Key it gets 200
+    with the cart.
     """
     return _with_etag(await services.carts.check_out(cart_id, conditions, key), response)

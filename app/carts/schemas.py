@@ -1,4 +1,4 @@
-"""What cart routes take and give."""
+"""Request and response schemas of carts."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, Field, WrapValidator
 
 from app.carts.store import MAX_LINES, MAX_QUANTITY, Cart, Line
-from app.fields import ItemId, KnownCartId, KnownItemId, Strict
+from app.http.inputs import ItemId, KnownCartId, KnownItemId, Strict
 
 Quantity = Annotated[
-    int, Field(strict=True, ge=1, le=MAX_QUANTITY, description="How many of it.", examples=[1])
+    int, Field(strict=True, ge=1, le=MAX_QUANTITY, description="The quantity.", examples=[1])
 ]
 
 
 class NewLine(Strict):
-    """An item and how many of it."""
+    """An item and its quantity."""
 
     item_id: ItemId
     quantity: Quantity = 1
@@ -29,13 +29,13 @@ class CartLines(Strict):
 
 
 def _one_or_several(body: Any, _: object) -> NewLine | CartLines:
-    """Choose the form by hand: a union would complain about both of them, in names that are ours alone."""
+    """Choose the form by its members: a union would report errors of both forms."""
     if not isinstance(body, dict):
         raise ValueError("it must be an object")
     if "items" in body:
         return CartLines.model_validate(body)
     if "item_id" not in body:
-        raise ValueError("it must have `item_id` (and `quantity`), or `items`, a list of such lines")
+        raise ValueError("it must have `item_id` (and `quantity`), or `items`, a list of such objects")
     return NewLine.model_validate(body)
 
 
@@ -49,18 +49,18 @@ class LineQuantity(Strict):
 
 
 class CartLine(BaseModel):
-    """An item and how many of it."""
+    """An item and its quantity."""
 
     item_id: KnownItemId
-    quantity: int = Field(description="How many of it.", examples=[1])
+    quantity: int = Field(description="The quantity.", examples=[1])
 
 
 class CartAnswer(BaseModel):
-    """A whole cart, its lines in the order in which they were added."""
+    """A cart; its lines are in the order in which they were added."""
 
     cart_id: KnownCartId
     etag: str = Field(
-        description="Names this state of the cart. In `If-Match` it stands in quotes, as in the header ETag.",
+        description="Identifies this state of the cart. `If-Match` takes it in quotes, like the ETag header.",
         examples=["1763259000.123456-3"],
     )
     status: Literal["open", "checked_out"]
@@ -68,12 +68,12 @@ class CartAnswer(BaseModel):
     created_at: datetime
     updated_at: datetime
     purchase_id: str | None = Field(
-        description="Where the purchase log has the basket, once the cart is checked out.", examples=[None]
+        description="The entry in the purchase log; null before the checkout.", examples=[None]
     )
 
     @classmethod
     def of(cls, cart: Cart) -> CartAnswer:
-        """The answer that shows a cart."""
+        """The response for a cart."""
         return cls(
             cart_id=cart.cart_id,
             etag=cart.etag,

@@ -1,12 +1,21 @@
-"""What can be done with a cart, and what each refusal means."""
+"""Changes of carts, and the error of each refused change."""
 
 from __future__ import annotations
 
 import secrets
-from collections.abc import Sequence
 
-from app.carts.store import MAX_LINES, MAX_QUANTITY, Cart, CartStore, Change, Conditions, Line, Outcome
-from app.errors import (
+from app.carts.store import (
+    MAX_LINES,
+    MAX_QUANTITY,
+    Cart,
+    CartStore,
+    Change,
+    Conditions,
+    Line,
+    Outcome,
+    missing_cart,
+)
+from app.http.errors import (
     CartChanged,
     CartCheckedOut,
     CartEmpty,
@@ -20,30 +29,17 @@ from app.errors import (
 
 
 class Carts:
-    """The carts of the shop."""
+    """Changes carts."""
 
     def __init__(self, store: CartStore) -> None:
         self._store = store
 
     async def get(self, cart_id: str) -> Cart:
         """The cart, or CartNotFound."""
-        cart = await self._store.get(cart_id)
-        if cart is None:
-            raise _missing(cart_id)
-        return cart
-
-    async def get_many(self, cart_ids: Sequence[str]) -> list[Cart]:
-        """All these carts, or CartNotFound for the first one that is not there."""
-        if not cart_ids:
-            return []
-        carts = await self._store.get_many(cart_ids)
-        found = [cart for cart in carts if cart is not None]
-        if len(found) < len(carts):
-            raise _missing(cart_ids[carts.index(None)])
-        return found
+        return await self._store.get(cart_id)
 
     async def create(self, client: str, key: str | None) -> Cart:
-        """A new, empty cart for the client at an address."""
+        """Create an empty cart. An Idempotency-Key counts for the client's address."""
         cart_id = secrets.token_urlsafe(16).replace("-", "_")
         return await self._change(Change("create", cart_id, idempotency_key=key, client=client))
 
@@ -58,11 +54,11 @@ class Carts:
         return await self._change(Change("set", cart_id, (line,), conditions))
 
     async def remove(self, cart_id: str, item_id: str, conditions: Conditions) -> Cart:
-        """Take one item out."""
+        """Remove one item."""
         return await self._change(Change("remove", cart_id, ((item_id, 0),), conditions))
 
     async def delete(self, cart_id: str, conditions: Conditions) -> None:
-        """Forget the cart."""
+        """Delete the cart."""
         await self._change(Change("delete", cart_id, (), conditions))
 
     async def check_out(self, cart_id: str, conditions: Conditions, key: str | None) -> Cart:
@@ -76,19 +72,18 @@ class Carts:
         raise _refusal(outcome, change, cart)
 
 
-def _missing(cart_id: str) -> CartNotFound:
-    return CartNotFound(f"There is no cart {cart_id!r}: it was never created, was deleted, or has expired.")
-
-
 def _refusal(outcome: Outcome, change: Change, cart: Cart | None) -> Problem:
     cart_id, purchase_id = change.cart_id, cart.purchase_id if cart else None
     item_id = change.lines[0][0] if change.lines else ""
     refusals: dict[Outcome, tuple[type[Problem], str]] = {
-        "changed": (CartChanged, f"Cart {cart_id!r} is not in the state that If-Match names: read it again."),
-        "excluded": (CartExists, f"Cart {cart_id!r} exists, and If-None-Match rules its state out."),
-        "empty": (CartEmpty, f"Cart {cart_id!r} holds nothing that could be checked out."),
+        "changed": (CartChanged, f"Cart {cart_id!r} has changed and does not match If-Match: read it again."),
+        "excluded": (CartExists, f"Cart {cart_id!r} exists and matches If-None-Match."),
+        "empty": (CartEmpty, f"Cart {cart_id!r} is empty: add items before the checkout."),
         "full": (CartFull, f"Cart {cart_id!r} would hold more than {MAX_LINES} lines: remove some first."),
-        "too_many": (CartFull, f"Cart {cart_id!r} would hold more than {MAX_QUANTITY} of one item."),
+        "too_many": (
+            CartFull,
+            f"Cart {cart_id!r} would hold more than {MAX_QUANTITY} of one item: add fewer.",
+        ),
         "no_line": (ItemNotInCart, f"Cart {cart_id!r} does not hold item {item_id!r}."),
         "gone": (
             CartNotFound,
@@ -97,11 +92,13 @@ def _refusal(outcome: Outcome, change: Change, cart: Cart | None) -> Problem:
         ),
     }
     if outcome == "checked_out":
-        detail = f"Cart {cart_id!r} was checked out as purchase {purchase_id}: start another one."
+        detail = f"Cart {cart_id!r} was checked out as purchase {purchase_id}: use another cart."
         return CartCheckedOut(detail, purchase_id=purchase_id)
     if outcome == "key_reused":
-        return IdempotencyKeyReused(("header.Idempotency-Key", "it came with another request: use a new one"))
+        return IdempotencyKeyReused(
+            ("header.Idempotency-Key", "it was used with another request: use a new key")
+        )
     if outcome == "missing":
-        return _missing(cart_id)
+        return missing_cart(cart_id)
     kind, detail = refusals[outcome]
     return kind(detail)

@@ -1,4 +1,4 @@
-"""Carts in Redis: one JSON value a cart, changed only by the script in `script.py`."""
+"""Carts in Redis: one JSON value per cart, changed only by `change.lua`."""
 
 from __future__ import annotations
 
@@ -6,17 +6,19 @@ import hashlib
 import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import Literal
 
 from pydantic_core import from_json
 
-from app.carts.script import CHANGE_CART
-from app.redis_link import RedisLink
+from app.http.errors import CartNotFound
+from app.redis.client import RedisLink
 
 PURCHASE_LOG = "tripod:purchases"  # a stream; each entry has the fields `cart_id` and `lines` (JSON pairs)
 _CART = "tripod:cart:"
 MAX_LINES = 500
 MAX_QUANTITY = 1_000_000
+_SCRIPT = Path(__file__).with_name("change.lua").read_text()
 
 Outcome = Literal[
     "ok",
@@ -36,24 +38,24 @@ Line = tuple[str, int]
 
 @dataclass(frozen=True, slots=True)
 class Cart:
-    """A cart as it was at one moment."""
+    """The state of a cart."""
 
     cart_id: str
     etag: str
     lines: tuple[Line, ...]  # in the order of insertion
     created: int  # seconds since 1970
     updated: int
-    purchase_id: str | None  # the entry in the purchase log, once checked out
+    purchase_id: str | None  # the entry in the purchase log after checkout
 
     @property
     def item_ids(self) -> list[str]:
-        """The items without their quantities."""
+        """The ids of the items."""
         return [item_id for item_id, _ in self.lines]
 
 
 @dataclass(frozen=True, slots=True)
 class Conditions:
-    """Which states a cart must or must not be in to be changed: tags in their quotes, or `*` for any."""
+    """If-Match and If-None-Match: ETags in their quotes, or `*`."""
 
     if_match: tuple[str, ...] | None = None
     if_none_match: tuple[str, ...] | None = None
@@ -61,64 +63,80 @@ class Conditions:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One change of a cart, and the conditions under which it may happen."""
+    """A change of a cart and its conditions."""
 
     kind: Literal["create", "add", "set", "remove", "delete", "checkout"]
     cart_id: str
     lines: tuple[Line, ...] = ()
     conditions: Conditions = Conditions()
     idempotency_key: str | None = None
-    client: str = ""  # the address that asks: a cart to be created has no id yet that its client could name
+    client: str = ""  # the client's address, for creations: these have no cart id yet
 
-    def memory_key(self) -> str | None:
-        """Where an Idempotency-Key is remembered: each kind of change of each cart has keys of its own."""
+    def idempotency_redis_key(self) -> str | None:
+        """The Redis key of the Idempotency-Key, which is valid for one kind of change of one cart."""
         if self.idempotency_key is None:
             return None
-        # Neither a cart's id nor an address has a slash, so no two of them run into each other.
+        # Neither a cart id nor an address contains a slash, so the parts cannot be confused.
         owner = self.client if self.kind == "create" else self.cart_id
         return f"tripod:idempotency:{self.kind}/{owner}/{self.idempotency_key}"
 
     def fingerprint(self) -> str:
-        """What must be equal when an Idempotency-Key comes again."""
+        """A digest of the request; a repeated Idempotency-Key must come with the same one."""
         return hashlib.sha256(json.dumps(self.lines).encode()).hexdigest()
 
 
 class CartStore:
-    """Reads and changes carts; every use of a cart renews its time to live."""
+    """Reads and changes carts; every access renews a cart's time to live."""
 
-    def __init__(self, link: RedisLink, ttl: int, memory_ttl: int) -> None:
+    def __init__(self, link: RedisLink, ttl: int, idempotency_ttl: int) -> None:
         self._link = link
         self._ttl = ttl
-        self._memory_ttl = memory_ttl
-        self._script = link.client.register_script(CHANGE_CART)
+        self._idempotency_ttl = idempotency_ttl
+        self._script = link.client.register_script(_SCRIPT)
 
-    async def get(self, cart_id: str) -> Cart | None:
-        """The cart, None if there is none."""
-        text = await self._link.read("GETEX", _cart_key(cart_id), "EX", self._ttl)
-        return _parse(text) if text else None
+    async def get(self, cart_id: str) -> Cart:
+        """The cart, or CartNotFound."""
+        return _found(cart_id, await self._link.read("GETEX", _cart_key(cart_id), "EX", self._ttl))
 
-    async def get_many(self, cart_ids: Sequence[str]) -> list[Cart | None]:
-        """Several carts in one round trip."""
-        with self._link.reaching() as redis:
+    async def get_many(self, cart_ids: Sequence[str]) -> list[Cart]:
+        """Several carts in one round trip, or CartNotFound for the first that does not exist."""
+        if not cart_ids:
+            return []
+        with self._link.call() as redis:
             pipeline = redis.pipeline(transaction=False)
             for cart_id in cart_ids:
                 pipeline.getex(_cart_key(cart_id), ex=self._ttl)
             texts = await pipeline.execute()
-        return [_parse(text) if text else None for text in texts]
+        return [_found(cart_id, text) for cart_id, text in zip(cart_ids, texts, strict=True)]
 
     async def apply(self, change: Change) -> tuple[Outcome, Cart | None]:
-        """Make the change if its conditions hold; the cart afterwards (or as it is, if they do not)."""
+        """Make the change if its conditions hold; returns the outcome and the current cart."""
         keys = [_cart_key(change.cart_id), PURCHASE_LOG]
-        if (memory_key := change.memory_key()) is not None:
-            keys.append(memory_key)
+        if (idempotency_key := change.idempotency_redis_key()) is not None:
+            keys.append(idempotency_key)
         fields = asdict(change)
         fields |= fields.pop("conditions")
         request = {name: value for name, value in fields.items() if value is not None}
-        request |= {"ttl": self._ttl, "memory_ttl": self._memory_ttl, "fingerprint": change.fingerprint()}
+        request |= {
+            "ttl": self._ttl,
+            "idempotency_ttl": self._idempotency_ttl,
+            "fingerprint": change.fingerprint(),
+        }
         request |= {"max_lines": MAX_LINES, "max_quantity": MAX_QUANTITY, "cart_prefix": _CART}
-        with self._link.reaching(writes=True):
+        with self._link.call(writes=True):
             outcome, text = await self._script(keys=keys, args=[json.dumps(request)])
         return outcome.decode(), _parse(text) if text else None
+
+
+def missing_cart(cart_id: str) -> CartNotFound:
+    """The error for a cart that does not exist."""
+    return CartNotFound(f"There is no cart {cart_id!r}: it was never created, was deleted, or has expired.")
+
+
+def _found(cart_id: str, text: bytes | None) -> Cart:
+    if not text:
+        raise missing_cart(cart_id)
+    return _parse(text)
 
 
 def _cart_key(cart_id: str) -> str:

@@ -1,1 +1,1 @@
-"""Is the service alive, is it ready, and how is it doing."""
+"""Liveness, readiness and metrics."""

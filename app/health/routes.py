@@ -5,23 +5,23 @@ from __future__ import annotations
 from fastapi import APIRouter, Response
 
 from app.dependencies import ServicesDep
-from app.errors import NotReady
 from app.health.schemas import AliveAnswer, ReadyAnswer
-from app.metrics import exposition
-from app.problems import UNLIMITED, declare
+from app.http.errors import NotReady
+from app.http.problems import UNLIMITED, declare
+from app.runtime.metrics import exposition
 
 router = APIRouter(tags=["health"], responses=UNLIMITED)
 
 
 @router.get("/healthz", summary="Is the process alive?")
 async def alive() -> AliveAnswer:
-    """Answers as long as the process runs."""
+    """200 as long as the process responds."""
     return AliveAnswer()
 
 
 @router.get("/readyz", summary="Is the service ready?", responses=declare(NotReady))
 async def ready(services: ServicesDep) -> ReadyAnswer:
-    """Ready when a model is loaded and warm and Redis takes changes; otherwise 503 with what is `missing`."""
+    """200 if a model is loaded and Redis accepts writes; otherwise 503, and `missing` says why."""
     return await services.health.ready()
 
 
@@ -32,5 +32,5 @@ async def ready(services: ServicesDep) -> ReadyAnswer:
     responses={200: {"content": {"text/plain": {"schema": {"type": "string"}}}}},
 )
 async def metrics() -> Response:
-    """Latencies by route and status, the model, Redis and fallbacks, over all processes."""
+    """Metrics of all processes: response times, the model, Redis, fallbacks."""
     return Response(exposition(), media_type="text/plain; version=0.0.4")

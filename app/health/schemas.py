@@ -1,4 +1,4 @@
-"""What health routes give."""
+"""Response schemas of health."""
 
 from __future__ import annotations
 
@@ -8,20 +8,20 @@ from pydantic import BaseModel, Field
 
 
 class AliveAnswer(BaseModel):
-    """The process answers."""
+    """The process responds."""
 
     status: Literal["alive"] = "alive"
 
 
 class ReadyAnswer(BaseModel):
-    """Everything is there."""
+    """The service is ready."""
 
     status: Literal["ready"] = "ready"
     model_version: str
     refused_version: str | None = Field(description="A newer version that could not be loaded.")
     refused_because: str | None
     watchers: dict[str, str | None] = Field(
-        description="Whether this process follows changes of the model and of items: for each task null, or "
-        "what is wrong and since when. With a failing one the service goes on with what it knows.",
+        description="The background tasks that follow changes of models and items: null, or what is wrong "
+        "and since when. While a task fails, the service uses what it knows.",
         examples=[{"models": None, "activations": None, "items": None}],
     )

@@ -1,1 +1,1 @@
-"""Training jobs: ordered here, done by the worker, recorded in Redis."""
+"""Training jobs: requested over HTTP or by schedule, recorded in Redis, run by the worker."""

@@ -1,4 +1,4 @@
-"""A small client of the job routes, for `python -m app jobs`; it needs nothing but the standard library."""
+"""Client of the job routes for `python -m app jobs`, with the standard library only."""
 
 from __future__ import annotations
 
@@ -10,37 +10,37 @@ from urllib.error import HTTPError, URLError
 from urllib.parse import quote
 from urllib.request import Request, urlopen
 
-_SECONDS = 60  # a stream of events has a sign of life every 15
+_TIMEOUT_SECONDS = 60  # an event stream sends a comment every 15 s
 
 
 class ClientError(Exception):
-    """The service refused, or cannot be reached; the text is one sentence."""
+    """The service refused a request or cannot be reached; the text is one sentence."""
 
 
 class JobsClient:
-    """Asks the service at an address."""
+    """The job routes of the service at a URL."""
 
     def __init__(self, url: str, key: str) -> None:
         self._url = url.rstrip("/")
         key = key.strip()
         if not (key.isascii() and key.isprintable()):
-            raise ClientError("The admin key cannot be sent: it must have printable ASCII characters only.")
+            raise ClientError("The admin key cannot be sent: it may contain printable ASCII characters only.")
         self._headers = {"X-Admin-Key": key, "Content-Type": "application/json"}
 
     def start(self, request: dict[str, Any]) -> dict[str, Any]:
-        """Order a job."""
+        """Start a job."""
         return self._ask("job_id", "POST", "", request)
 
     def list(self) -> dict[str, Any]:
-        """The latest jobs."""
+        """The latest jobs, and whether a worker is alive."""
         return self._ask("jobs", "GET", "")
 
     def cancel(self, job_id: str) -> dict[str, Any]:
-        """Stop a job."""
+        """Cancel a job."""
         return self._ask("job_id", "POST", f"/{quote(job_id, safe='')}/cancel")
 
     def follow(self, job_id: str) -> Iterator[dict[str, Any]]:
-        """The job, again and again, until it ends."""
+        """The job after each change until it ends."""
         return self._jobs(self._open("GET", f"/{quote(job_id, safe='')}/events"))
 
     def _jobs(self, stream: HTTPResponse) -> Iterator[dict[str, Any]]:
@@ -50,31 +50,31 @@ class JobsClient:
                     if line.startswith(b"data:"):
                         yield self._parsed(line.removeprefix(b"data:"), "job_id")
         except (OSError, HTTPException) as error:
-            raise ClientError(f"The connection to {self._url} broke: {error}.") from error
+            raise ClientError(f"The connection to {self._url} was lost: {error}.") from error
 
     def _ask(self, member: str, method: str, path: str, body: object = None) -> dict[str, Any]:
         try:
             with self._open(method, path, body) as response:
                 text = response.read()
         except (OSError, HTTPException) as error:
-            raise ClientError(f"The connection to {self._url} broke: {error}.") from error
+            raise ClientError(f"The connection to {self._url} was lost: {error}.") from error
         return self._parsed(text, member)
 
     def _parsed(self, text: bytes, member: str) -> dict[str, Any]:
-        """The JSON object in an answer, which must have a member of this name."""
+        """The JSON object in a response; ClientError if it has no member of this name."""
         try:
             answer = json.loads(text)
         except (ValueError, RecursionError):
             answer = None
         if not isinstance(answer, dict) or member not in answer:
-            raise ClientError(f"What answers at {self._url} is not Tripod: its answer has no {member!r}.")
+            raise ClientError(f"The server at {self._url} is not Tripod: its answer has no {member!r}.")
         return answer
 
     def _open(self, method: str, path: str, body: object = None) -> HTTPResponse:
         data = None if body is None else json.dumps(body).encode()
         try:
             request = Request(f"{self._url}/training-jobs{path}", data, self._headers, method=method)
-            return cast(HTTPResponse, urlopen(request, timeout=_SECONDS))
+            return cast(HTTPResponse, urlopen(request, timeout=_TIMEOUT_SECONDS))
         except HTTPError as error:
             with error:
                 raise ClientError(_detail(error)) from None

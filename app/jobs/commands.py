@@ -1,4 +1,4 @@
-"""`python -m app jobs`: training jobs for people at a terminal, over HTTP."""
+"""`python -m app jobs`: training jobs on the command line, over HTTP."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from app.jobs.schemas import ENDED
 
 jobs = typer.Typer(name="jobs", no_args_is_help=True, help="Start, list, watch and cancel training jobs.")
 
-Url = Annotated[str, typer.Option(envvar="TRIPOD_URL", help="Where the service is.")]
-Key = Annotated[str, typer.Option(envvar="TRIPOD_ADMIN_KEY", help="The service's TRIPOD_ADMIN_KEY.")]
-JobId = Annotated[str, typer.Argument(help="The id of the job.")]
+Url = Annotated[str, typer.Option(envvar="TRIPOD_URL", help="URL of the service.")]
+Key = Annotated[str, typer.Option(envvar="TRIPOD_ADMIN_KEY", help="Admin key of the service.")]
+JobId = Annotated[str, typer.Argument(help="Id of the job.")]
 DEFAULT_URL = "http://127.0.0.1:8000"
 
 
@@ -29,16 +29,16 @@ def start(
     *,
     url: Url = DEFAULT_URL,
     key: Key = "",
-    data: Annotated[str | None, typer.Option(help="Baskets, instead of TRIPOD_DATA.")] = None,
-    items: Annotated[str | None, typer.Option(help="The item table, instead of TRIPOD_ITEM_TABLE.")] = None,
-    activate: Annotated[str, typer.Option(help="auto, never or always.")] = "auto",
+    data: Annotated[str | None, typer.Option(help="Baskets to learn from; default: TRIPOD_DATA.")] = None,
+    items: Annotated[str | None, typer.Option(help="Item table; default: TRIPOD_ITEM_TABLE.")] = None,
+    activate: Annotated[str, typer.Option(help="Activate the new model: auto, never or always.")] = "auto",
     option: Annotated[
         list[str] | None,
-        typer.Option("--option", "-o", metavar="NAME=VALUE", help="An option of fit, such as steps=300."),
+        typer.Option("--option", "-o", metavar="NAME=VALUE", help="Option of fit, such as steps=300."),
     ] = None,
-    watching: Annotated[bool, typer.Option("--watch/--no-watch", help="Follow it to its end.")] = True,
+    watching: Annotated[bool, typer.Option("--watch/--no-watch", help="Follow the job.")] = True,
 ) -> None:
-    """Start a training job and follow it."""
+    """Start a training job and follow it until it ends."""
     given = {"data": data, "items": items, "activate": activate}
     request: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
     with _clear_errors():
@@ -54,10 +54,10 @@ def start(
 
 @jobs.command("list")
 def list_(url: Url = DEFAULT_URL, key: Key = "") -> None:
-    """The latest jobs, the newest first."""
+    """List the latest jobs, the newest first."""
     with _clear_errors():
         answer = JobsClient(url, key).list()
-    table = Table("job", "state", "step", "validation", "version", "live", "what happened")
+    table = Table("job", "state", "step", "validation", "version", "live", "details")
     for job in answer["jobs"]:
         step = "" if job["step"] is None else f"{job['step']} of {job['steps']}"
         validation = job["validation_log_likelihood"]
@@ -70,7 +70,7 @@ def list_(url: Url = DEFAULT_URL, key: Key = "") -> None:
             "yes" if job["activated"] else "",
             " ".join(filter(None, (job["error"], job["note"]))),
         )
-    out = Console(highlight=False, markup=False)  # a path may hold what looks like markup
+    out = Console(highlight=False, markup=False)  # a path may look like markup
     if not out.is_terminal:
         out.width = 200
     out.print(table)
@@ -80,14 +80,14 @@ def list_(url: Url = DEFAULT_URL, key: Key = "") -> None:
 
 @jobs.command()
 def watch(job_id: JobId, url: Url = DEFAULT_URL, key: Key = "") -> None:
-    """Follow a job to its end; exit code 0 if it succeeded."""
+    """Follow a job until it ends; exit code 0 if it succeeded."""
     with _clear_errors():
         _watch(JobsClient(url, key), job_id)
 
 
 @jobs.command()
 def cancel(job_id: JobId, url: Url = DEFAULT_URL, key: Key = "") -> None:
-    """Stop a job."""
+    """Cancel a job."""
     with _clear_errors():
         job = JobsClient(url, key).cancel(job_id)
     print(f"{job['job_id']} {job['state']}")
@@ -101,10 +101,10 @@ def _watch(client: JobsClient, job_id: str) -> None:
         TextColumn("{task.fields[facts]}", markup=False),
     )
     job: dict[str, Any] = {}
-    jobs_seen = client.follow(job_id)
+    changes = client.follow(job_id)
     with Progress(*columns, console=Console(stderr=True, highlight=False)) as bar:
         task = bar.add_task("waiting", total=None, facts="")
-        for job in jobs_seen:
+        for job in changes:
             bar.update(
                 task,
                 description=job["phase"] or job["state"],
@@ -113,7 +113,7 @@ def _watch(client: JobsClient, job_id: str) -> None:
                 facts=_facts(job),
             )
     if job.get("state") not in ENDED:
-        raise ClientError(f"The stream of job {job_id} ended before the job: watch it again.")
+        raise ClientError(f"The event stream of job {job_id} ended before the job: watch it again.")
     print(f"{job_id} {job['state']}" + (f": {job['error']}" if job["error"] else f" {job['version'] or ''}"))
     if job["note"]:
         print(job["note"], file=sys.stderr)
@@ -132,7 +132,7 @@ def _facts(job: dict[str, Any]) -> str:
 
 
 def _option(text: str) -> tuple[str, Any]:
-    """`steps=300` as ("steps", 300); what is not JSON is text."""
+    """`steps=300` as ("steps", 300); a value that is not JSON is text."""
     name, equals, value = text.partition("=")
     if not equals:
         raise ClientError(f"'{text}' is not NAME=VALUE, such as steps=300.")

@@ -9,17 +9,17 @@ from fastapi import APIRouter, Body, Depends, Header, Path, Response
 from fastapi.sse import EventSourceResponse, ServerSentEvent
 
 from app.dependencies import AdminKey, ServicesDep
-from app.errors import JobEnded, JobNotFound, JobWaiting, RedisAway, UnsupportedMediaType
+from app.http.errors import JobEnded, JobNotFound, JobWaiting, RedisUnavailable, UnsupportedMediaType
+from app.http.problems import ADMIN, declare, problem_response
 from app.jobs.schemas import Job, JobRequest, JobsAnswer
-from app.problems import ADMIN, declare, problem_response
 
 router = APIRouter(prefix="/training-jobs", tags=["training jobs"], dependencies=[AdminKey], responses=ADMIN)
 
 _LOCATION = {"Location": {"schema": {"type": "string"}, "description": "The address of the job."}}
 _EXAMPLES = {
-    "usual": {"summary": "As the settings say", "value": {}},
+    "usual": {"summary": "With the defaults of the settings", "value": {}},
     "quick": {
-        "summary": "From the active model, recent baskets first, live only by hand",
+        "summary": "Start from the active model, weight recent baskets, activate by hand",
         "value": {"activate": "never", "options": {"init": "previous", "steps": 300, "half_life_days": 90}},
     },
 }
@@ -33,12 +33,12 @@ async def _job(services: ServicesDep, job_id: JobIdPath) -> Job:
 JobDep = Annotated[Job, Depends(_job)]
 LastEventId = Annotated[
     str | None,
-    Header(alias="Last-Event-ID", max_length=64, description="Go on after this event of an earlier stream."),
+    Header(alias="Last-Event-ID", max_length=64, description="Resume after this event of an earlier stream."),
 ]
 
 
 def _waiting_responses() -> dict[int | str, dict[str, object]]:
-    responses = declare(JobWaiting, UnsupportedMediaType, RedisAway)
+    responses = declare(JobWaiting, UnsupportedMediaType, RedisUnavailable)
     responses[409]["headers"] = _LOCATION
     return {202: {"headers": _LOCATION}, **responses}
 
@@ -55,9 +55,10 @@ async def start_job(
     response: Response,
     body: Annotated[JobRequest | None, Body(openapi_examples=_EXAMPLES)] = None,
 ) -> Job | Response:
-    """Learn a new model from the data and the purchase log, and let it go live if it is not worse.
+    """Train a model on the data and the purchase log, and activate it unless it is worse than the active one.
 
-    One job runs at a time and one may wait; while one waits, a further one is refused with its address.
+    One job runs at a time and one may wait. While one is waiting, another is refused (409) with the address
+    of the waiting job.
     """
     try:
         job = await services.jobs.start(body or JobRequest())
@@ -69,15 +70,15 @@ async def start_job(
     return job
 
 
-@router.get("", summary="List training jobs", responses=declare(RedisAway))
+@router.get("", summary="List training jobs", responses=declare(RedisUnavailable))
 async def list_jobs(services: ServicesDep) -> JobsAnswer:
     """The latest hundred jobs, the newest first."""
     return await services.jobs.latest()
 
 
-@router.get("/{job_id}", summary="Read a training job", responses=declare(JobNotFound, RedisAway))
+@router.get("/{job_id}", summary="Read a training job", responses=declare(JobNotFound, RedisUnavailable))
 async def get_job(job: JobDep) -> Job:
-    """How far the job is, or how it ended."""
+    """The state of the job: its progress, or how it ended."""
     return job
 
 
@@ -85,12 +86,12 @@ async def get_job(job: JobDep) -> Job:
     "/{job_id}/events",
     summary="Follow a training job",
     response_class=EventSourceResponse,
-    responses=declare(JobNotFound, RedisAway),
+    responses=declare(JobNotFound, RedisUnavailable),
 )
 async def follow_job(
     services: ServicesDep, job: JobDep, last_event_id: LastEventId = None
 ) -> AsyncIterable[ServerSentEvent]:
-    """Server-sent events: the job as it stands, then each change of it until it ends.
+    """Server-sent events: the job as it is now, then each change until it ends.
 
     Each event's `data` is the whole job, its `event` is the job's state.
     """
@@ -101,8 +102,8 @@ async def follow_job(
 @router.post(
     "/{job_id}/cancel",
     summary="Cancel a training job",
-    responses=declare(JobNotFound, JobEnded, RedisAway),
+    responses=declare(JobNotFound, JobEnded, RedisUnavailable),
 )
 async def cancel_job(services: ServicesDep, job_id: JobIdPath) -> Job:
-    """Stop the job, whether it waits or runs; a fit that runs is over within two seconds."""
+    """Cancel a waiting or running job; a running fit ends within two seconds."""
     return await services.jobs.cancel(job_id)

@@ -1,4 +1,4 @@
-"""Jobs in Redis. Blocking, because the worker is: the service calls it in a thread."""
+"""Jobs in Redis: the only record of a job's state. Blocking calls; the service makes them in a thread."""
 
 from __future__ import annotations
 
@@ -7,47 +7,51 @@ import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import Any, Literal
+from pathlib import Path
+from typing import Any, Literal, Self
 
 from redis import Redis
-from rq import Queue
-from rq.serializers import JSONSerializer
+from redis.backoff import NoBackoff
+from redis.retry import Retry
 
 from app.jobs.schemas import Job, JobRequest, State, Trigger
-from app.jobs.scripts import CHANGE_JOB, CREATE_JOB
 
-QUEUE = "tripod"
-LEASE_SECONDS = 15.0  # without a renewal for this long a job counts as dead
-RENEW_SECONDS = 0.5  # also how soon a work process notices that its job was cancelled
+_START_SECONDS = 60.0  # a work process must start and renew the lease within this time
+_LEASE_SECONDS = 15.0  # a job whose lease is not renewed for this long counts as dead
+RENEW_SECONDS = 0.5  # also the time in which a work process notices that its job was cancelled
 _WORKER_SECONDS = 10.0
-_KEPT = 100  # jobs that are remembered
+_KEPT = 100  # jobs to keep
 _INDEX, _LEASE, _WORKER = "tripod:jobs", "tripod:jobs:lease", "tripod:jobs:worker"
-_SEEN = "tripod:jobs:purchases"  # how many purchases there had been when a job last looked
-_LOOKED = "tripod:jobs:schedule"  # when a worker last looked at the schedule
+_SEEN = "tripod:jobs:purchases"  # number of purchases when a job last drained the log
+_LOOKED = "tripod:jobs:schedule"  # when a worker last checked the schedule
 
 Outcome = Literal["ok", "missing", "busy", "refused"]
 
 
 @dataclass(frozen=True, slots=True)
 class Lease:
-    """The right of one work process to do one job."""
+    """The right of one work process to run one job."""
 
     job_id: str
     token: str
 
 
 class JobStore:
-    """Reads and changes jobs; every change is one script."""
+    """Reads and changes jobs; each change is one Lua script, so it happens as a whole or not at all."""
 
     def __init__(self, client: Redis) -> None:
         self.client = client
-        self._create = client.register_script(CREATE_JOB)
-        self._change = client.register_script(CHANGE_JOB)
-        self._queue = Queue(QUEUE, connection=client, serializer=JSONSerializer)
+        self._create = client.register_script(Path(__file__).with_name("create.lua").read_text())
+        self._change = client.register_script(Path(__file__).with_name("change.lua").read_text())
+
+    @classmethod
+    def connect(cls, url: str | None) -> Self:
+        """Connect with short timeouts and one retry per call, because a stop may take only ten seconds."""
+        retry = Retry(NoBackoff(), 1)
+        return cls(Redis.from_url(url or "", socket_timeout=1.5, socket_connect_timeout=1.5, retry=retry))
 
     def create(self, request: JobRequest, trigger: Trigger, retries: int) -> tuple[bool, Job]:
-        """A new job in the queue and True, or the one that waits already and False."""
-        self.latest()  # a job that died may wait again
+        """Queue a new job and return it with True, or return the job that is queued already with False."""
         now = datetime.now(UTC)
         job = Job(
             job_id=f"{now:%Y%m%d-%H%M%S}-{secrets.token_hex(3)}",
@@ -57,134 +61,116 @@ class JobStore:
             retries=retries,
             created_at=now,
         )
-        keys = [_INDEX, _job_key(job.job_id), events_key(job.job_id)]
-        outcome, text = self._create(keys=keys, args=[job.job_id, _packed(job), _KEPT])
-        if outcome == b"ok":
-            self.enqueue(job.job_id)
-        return outcome == b"ok", unpacked(text)
-
-    def enqueue(self, job_id: str) -> None:
-        """Tell a worker. Twice does no harm: only a job that waits is ever begun."""
-        self._queue.enqueue("app.jobs.work.run", job_id, job_timeout=-1, result_ttl=0, failure_ttl=3600)
+        outcome = b"changed"
+        while outcome == b"changed":
+            self.latest()  # a job whose process died may be queued again
+            ids = self._ids()
+            keys = [_INDEX, _job_key(job.job_id), events_key(job.job_id), *map(_job_key, ids)]
+            outcome, text = self._create(keys=keys, args=[job.job_id, _packed(job), " ".join(ids)])
+        for old in self._ids()[_KEPT:]:
+            self.client.delete(_job_key(old), events_key(old))
+            self.client.zrem(_INDEX, old)
+        found = unpacked(text)
+        return found.job_id == job.job_id, found  # also if the first answer was lost and the call repeated
 
     def get(self, job_id: str) -> Job | None:
-        """The job, None if there is none (any more)."""
+        """The job, or None if Redis does not have it."""
         text: Any = self.client.get(_job_key(job_id))
-        return None if text is None else self._settle(unpacked(text))
+        return None if text is None else self._settled(unpacked(text))
 
     def latest(self) -> list[Job]:
-        """The newest first."""
-        ids: Any = self.client.zrevrange(_INDEX, 0, -1)
-        texts: Any = self.client.mget([_job_key(job_id.decode()) for job_id in ids]) if ids else []
-        return [self._settle(unpacked(text)) for text in texts if text]
+        """All jobs, the newest first."""
+        ids = self._ids()
+        texts: Any = self.client.mget(map(_job_key, ids)) if ids else []
+        return [self._settled(unpacked(text)) for text in texts if text]
 
-    def begin(self, job_id: str) -> Lease | None:
-        """Take the lease and mark the job as running; None if it is not this one's turn."""
-        lease = Lease(job_id, f"{job_id}:{secrets.token_hex(8)}")
+    def _ids(self) -> list[str]:
+        found: Any = self.client.zrevrange(_INDEX, 0, -1)
+        return [job_id.decode() for job_id in found]
+
+    def claim(self) -> tuple[Job, Lease] | None:
+        """Mark the oldest queued job as running and take the lease; None if there is none or another runs."""
+        queued = [job.job_id for job in self.latest() if job.state == "queued"]
+        if not queued:
+            return None
+        lease = Lease(queued[-1], f"{queued[-1]}:{secrets.token_hex(8)}")
         fields = {"state": "running", "started_at": _now(), "error": None, "note": None}
-        taken = self._apply(job_id, fields, ("queued",), "take", token=lease.token)[0] == "ok"
-        return lease if taken else None
+        taken = {"token": lease.token, "seconds": _START_SECONDS}
+        outcome, job = self._apply(lease.job_id, ("queued",), fields=fields, **taken)
+        return (job, lease) if outcome == "ok" and job else None
 
-    def renew(self, lease: Lease) -> bool:
-        """Keep the lease; False if the job is not to go on, or not here."""
-        return self._apply(lease.job_id, None, ("running",), "take", token=lease.token)[0] == "ok"
-
-    def note(self, lease: Lease, **fields: Any) -> bool:
-        """Write down how a running job is doing; False if it is not to go on, or not here."""
-        return self._apply(lease.job_id, fields, ("running",), "take", token=lease.token)[0] == "ok"
+    def update(self, lease: Lease, **fields: Any) -> bool:
+        """Renew the lease and set fields of the job; False if the job was cancelled or taken over."""
+        return self._apply(lease.job_id, ("running",), fields=fields or None, token=lease.token)[0] == "ok"
 
     def end(self, lease: Lease, state: State, **fields: Any) -> None:
-        """The end of a running job."""
-        ended = {"state": state, "phase": None, "seconds_left": None, "ended_at": _now()}
-        self._apply(lease.job_id, ended | fields, ("running",), "take", token=lease.token)
+        """End a running job."""
+        self.update(lease, **_ended(state), **fields)
 
     def cancel(self, job_id: str) -> tuple[Outcome, Job | None]:
-        """Cancel a job that waits or runs, unless its model is about to go live."""
-        fields = {"state": "cancelled", "phase": None, "seconds_left": None, "ended_at": _now()}
-        return self._apply(job_id, fields, ("queued", "running"), "any", unless="activating")
+        """Cancel a queued or running job, unless its model is being activated."""
+        return self._apply(job_id, ("queued", "running"), fields=_ended("cancelled"), unless="activating")
 
-    def died(
-        self, job_id: str, reason: str, *, again: bool = False, lease: Literal["any", "dead"] = "any"
-    ) -> Job | None:
-        """The process of a running job is gone: the job waits again if it may be retried, or has failed."""
-        text: Any = self.client.get(_job_key(job_id))
-        if text is None:
-            return None
-        job = unpacked(text)
+    def died(self, job: Job, reason: str, lease: Lease | None = None, *, again: bool = False) -> Job:
+        """The process of a running job is gone: queue the job again if retries are left, else it has failed.
+
+        With a lease, nothing changes unless the job still holds that lease; without one, nothing changes if
+        the job holds any lease. `again` queues the job without counting an attempt.
+        """
         fields: dict[str, Any] = {"error": reason, "phase": None, "seconds_left": None, "step": None}
         if again or job.attempt <= job.retries:
             fields |= {"state": "queued", "attempt": job.attempt + (not again)}
         else:
             fields |= {"state": "failed", "ended_at": _now()}
-        return self._apply(job_id, fields, ("running",), lease)[1]
+        held = {"token": lease.token} if lease else {"dead": True}
+        return self._apply(job.job_id, ("running",), fields=fields, **held)[1] or job
 
-    def _settle(self, job: Job) -> Job:
-        """The job as it is, after looking whether its process still lives."""
-        if job.state != "running" or self._apply(job.job_id, None, ("running",), "dead")[0] != "ok":
+    def _settled(self, job: Job) -> Job:
+        """The job; if it is running without the lease, its worker has died."""
+        if job.state != "running":
             return job
-        return self.died(job.job_id, "The worker died in the middle of the job.", lease="dead") or job
+        return self.died(job, "The worker died in the middle of the job.")
 
-    def keep_going(self) -> None:
-        """Bring jobs that wait to a worker's notice again, should a queue or a worker be lost."""
-        waiting = [job for job in self.latest() if job.state == "queued"]
-        if waiting and not self._queue.count and not self.client.exists(_LEASE):
-            self.enqueue(waiting[-1].job_id)
+    def _apply(self, job_id: str, states: Sequence[State], **change: Any) -> tuple[Outcome, Job | None]:
+        """Change a job that is in one of the states; change.lua explains the members of a change."""
+        change = {"from": states, "seconds": _LEASE_SECONDS} | change
+        given = {name: value for name, value in change.items() if value is not None}
+        keys = [_job_key(job_id), events_key(job_id), _LEASE]
+        outcome, text = self._change(keys=keys, args=[job_id, json.dumps(given)])
+        return outcome.decode(), unpacked(text) if text else None
 
     def note_worker(self, host: str) -> None:
-        """A worker is alive on this host."""
+        """Record that a worker is alive on this host."""
         for key in (_WORKER, f"{_WORKER}:{host}"):
             self.client.set(key, 1, px=int(_WORKER_SECONDS * 1000))
 
     def worker_alive(self, host: str | None = None) -> bool:
-        """Whether a worker has been alive a moment ago, anywhere or on one host."""
+        """Whether a worker was alive in the last seconds, on any host or on this one."""
         return bool(self.client.exists(_WORKER if host is None else f"{_WORKER}:{host}"))
 
-    def _apply(
-        self,
-        job_id: str,
-        fields: dict[str, Any] | None,
-        states: Sequence[State],
-        lease: Literal["take", "dead", "any"],
-        *,
-        token: str | None = None,
-        unless: str | None = None,
-    ) -> tuple[Outcome, Job | None]:
-        change = {
-            "from": states,
-            "lease": lease,
-            "milliseconds": int(LEASE_SECONDS * 1000),
-            "token": token,
-            "unless": unless,
-            "fields": fields,
-        }
-        change = {name: value for name, value in change.items() if value is not None}
-        keys = [_job_key(job_id), events_key(job_id), _LEASE]
-        outcome, text = self._change(keys=keys, args=[job_id, json.dumps(change)])
-        return outcome.decode(), unpacked(text) if text else None
-
     def purchases(self, stream: str) -> tuple[int, int]:
-        """How many carts had been checked out when a job last drained the log, and how many since."""
+        """The number of purchases when a job last drained the log, and the number since then."""
         found: Any = self.client.get(_SEEN)
         seen = int(found or 0)
         return seen, self._purchases_ever(stream) - seen
 
     def note_purchases(self, stream: str) -> None:
-        """A job is about to drain the log."""
+        """Record the number of purchases; call it before the log is drained."""
         self.client.set(_SEEN, self._purchases_ever(stream))
 
     def _purchases_ever(self, stream: str) -> int:
         if not self.client.exists(stream):
             return 0
         found: Any = self.client.xinfo_stream(stream)
-        return int(found.get("entries-added", 0))  # Redis 6 does not count
+        return int(found.get("entries-added", 0))  # Redis 6 does not count the entries
 
-    def last_look(self, now: datetime, remembered: timedelta) -> datetime | None:
-        """When a worker last looked at the schedule, None if that is longer ago; now counts as a look too."""
+    def last_poll(self, now: datetime, remembered: timedelta) -> datetime | None:
+        """When a worker last checked the schedule (None: longer ago than `remembered`); records `now`."""
         found: Any = self.client.set(_LOOKED, now.isoformat(), ex=remembered, get=True)
         return None if found is None else datetime.fromisoformat(found.decode())
 
-    def first_to_claim(self, name: str, seconds: int) -> bool:
-        """True for exactly one of all processes that ask with the same name."""
+    def once(self, name: str, seconds: int) -> bool:
+        """True for the first call with this name in these seconds, over all processes; then False."""
         return bool(self.client.set(f"tripod:jobs:claim:{name}", 1, nx=True, ex=seconds))
 
 
@@ -194,14 +180,19 @@ def events_key(job_id: str) -> str:
 
 
 def unpacked(text: bytes | str) -> Job:
-    """A job from its form in Redis."""
+    """A job from its JSON in Redis."""
     fields = json.loads(text)
     return Job.model_validate(fields | {"request": json.loads(fields["request"])})
 
 
 def _packed(job: Job) -> str:
+    """JSON with the request as text inside, because Lua would not write it back exactly as it was."""
     request = job.request.model_dump_json(exclude_unset=True)
     return json.dumps(job.model_dump(mode="json") | {"request": request})
+
+
+def _ended(state: State) -> dict[str, Any]:
+    return {"state": state, "phase": None, "seconds_left": None, "ended_at": _now()}
 
 
 def _job_key(job_id: str) -> str:

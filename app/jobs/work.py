@@ -1,9 +1,10 @@
-"""The work process: one job from its beginning to its end. Only this needs PyTorch."""
+"""The work process, `python -m app.jobs.work JOB_ID TOKEN WORKER`: runs one job. Only this needs PyTorch."""
 
 from __future__ import annotations
 
 import os
 import signal
+import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -19,6 +20,7 @@ from app.carts.store import PURCHASE_LOG
 from app.jobs.schemas import FitOptions, JobRequest
 from app.jobs.store import RENEW_SECONDS, JobStore, Lease
 from app.models.activation import CHANNEL
+from app.runtime.logs import configure_logs, get_logger
 from app.settings import Settings, load_settings
 from model_store import ModelStore, ModelStoreError
 
@@ -27,45 +29,39 @@ if TYPE_CHECKING:
     from training.retraining import Retrained
 
 
-def run(job_id: str) -> None:
-    """What RQ calls in a process of its own."""
+def run(lease: Lease, worker: int) -> None:
+    """Run the job that a worker has claimed; `worker` is its process id."""
     settings = load_settings()
-    # A job of an hour must outlive a restart of Redis: each call is repeated for a minute.
-    patient = Redis.from_url(settings.redis_url or "", retry=Retry(ConstantBackoff(1), 60))
-    store = JobStore(patient)
-    lease = store.begin(job_id)
-    if lease is None:
-        return  # it was cancelled meanwhile, or another one runs: the worker calls again
-    job = store.get(job_id)
-    assert job is not None
-    with _alive(lease, settings):
+    configure_logs(settings.log_level)
+    # A job of an hour must survive a restart of Redis: each call is repeated for a minute.
+    store = JobStore(Redis.from_url(settings.redis_url or "", retry=Retry(ConstantBackoff(1), 60)))
+    with _lease_renewed(lease, worker, settings):
+        job = store.get(lease.job_id)
+        if job is None:
+            return  # Redis was emptied
         try:
-            _Work(store, settings, lease, job.request).do()
+            _Work(store, settings, lease, job.request).run()
         except Exception as error:
+            get_logger().exception("training job failed", job_id=lease.job_id)
             store.end(lease, "failed", error=_sentence(error))
-            raise
 
 
 @contextmanager
-def _alive(lease: Lease, settings: Settings) -> Iterator[None]:
-    """Renew the job's lease; end this process at once when the job is not to go on, or the worker is gone."""
+def _lease_renewed(lease: Lease, worker: int, settings: Settings) -> Iterator[None]:
+    """Renew the lease in a thread; kill this process if its job was cancelled or its worker died."""
     over = threading.Event()
-    worker = os.getppid()
 
     def watch() -> None:
-        store = JobStore(Redis.from_url(settings.redis_url or "", socket_timeout=2, socket_connect_timeout=2))
+        store = JobStore.connect(settings.redis_url)
         while not over.wait(RENEW_SECONDS):
             try:
-                goes_on = store.renew(lease)
+                has_lease = store.update(lease)
             except RedisError:
-                continue  # the lease outlasts a short absence
-            if over.is_set():
-                return
-            if not goes_on or os.getppid() != worker:
+                has_lease = True  # the lease outlasts a short outage
+            if not over.is_set() and (not has_lease or os.getppid() != worker):
                 os.kill(os.getpid(), signal.SIGKILL)
 
-    thread = threading.Thread(target=watch, name="lease", daemon=True)
-    thread.start()
+    threading.Thread(target=watch, name="lease", daemon=True).start()
     try:
         yield
     finally:
@@ -73,7 +69,7 @@ def _alive(lease: Lease, settings: Settings) -> Iterator[None]:
 
 
 class _Work:
-    """One job."""
+    """One job: drain the purchase log, retrain, decide whether the new version goes live."""
 
     def __init__(self, store: JobStore, settings: Settings, lease: Lease, request: JobRequest) -> None:
         self._store = store
@@ -82,9 +78,9 @@ class _Work:
         self._request = request
         self._models = ModelStore(settings.store)
 
-    def do(self) -> None:
-        """Drain, retrain, decide."""
-        # Here, not at the top: the service imports this package, and has neither PyTorch nor `training`.
+    def run(self) -> None:
+        """Run the job to its end."""
+        # Imported while the lease is being renewed, because loading PyTorch may take many seconds.
         from training.purchase_log import drain, purchases_folder  # noqa: PLC0415
         from training.retraining import Retraining, retrain  # noqa: PLC0415
 
@@ -94,18 +90,18 @@ class _Work:
             self._note(phase="draining")
             self._store.note_purchases(PURCHASE_LOG)
             self._note(purchases_drained=drain(self._store.client, PURCHASE_LOG, purchases))
-        told = request.options.given()
-        report = told.pop("report", None) is not False
-        order = Retraining(
+        options = request.options.given()
+        report = options.pop("report", None) is not False
+        retraining = Retraining(
             data=request.data or self._settings.data,
             items=request.items or self._settings.item_table,
             purchases=purchases,
             report=report,
-            told=told,
+            options=options,
         )
         found = retrain(
             self._models,
-            order,
+            retraining,
             tolerance=self._settings.gate_tolerance,
             callback=self._progress,
             announce=lambda phase: self._note(phase=phase),
@@ -123,51 +119,51 @@ class _Work:
         )
 
     def _decide(self, request: JobRequest, found: Retrained) -> None:
-        """Let the new version go live, or not."""
+        """Activate the new version, or not."""
         gate = None if found.verdict is None else asdict(found.verdict)
         facts: dict[str, Any] = {"version": found.version, "baskets": found.baskets, "items": found.items}
         self._note(**facts, gate=gate)
         if request.activate == "never":
             self._store.end(self._lease, "succeeded")
         elif request.activate == "auto" and found.had_active and not (gate and gate["accepted"]):
-            self._store.end(self._lease, "rejected", error=_why(found))
-        elif self._store.note(self._lease, phase="activating"):  # from here on it cannot be cancelled
+            self._store.end(self._lease, "rejected", error=_rejection(found))
+        elif self._store.update(self._lease, phase="activating"):  # from here on it cannot be cancelled
             self._models.activate(found.version, by_gate=request.activate == "auto")
             self._store.client.publish(CHANNEL, found.version)
             self._store.end(self._lease, "succeeded", activated=True, error=self._prune())
 
     def _prune(self) -> str | None:
-        """Remove old versions; what is in the way of that is no failure of the job."""
+        """Remove old versions; return what went wrong, which does not fail the job."""
         try:
             self._models.prune(self._settings.keep_models)
         except ModelStoreError as error:
-            return f"The model is live, but old versions stay: {error}."
+            return f"The model is live, but old versions were not removed: {error}."
         return None
 
     def _note(self, **fields: Any) -> None:
-        self._store.note(self._lease, **fields)
+        self._store.update(self._lease, **fields)
 
 
 def _used(options: dict[str, Any]) -> dict[str, Any]:
-    """The options by the names of a job's request; a kernel without skew columns has no skew rank there."""
+    """The options that a request can name; it writes the skew rank 0 of a symmetric kernel as null."""
     known = {name: value for name, value in options.items() if name in FitOptions.model_fields}
     return known | {"skew_rank": options["skew_rank"] or None}
 
 
-def _why(found: Retrained) -> str:
+def _rejection(found: Retrained) -> str:
     verdict = found.verdict
     if verdict is None:
         return f"Version {found.version} is not active: {found.no_verdict}."
     return (
         f"Version {found.version} is not active: its {verdict.metric} is {verdict.candidate:.1f}, that of "
-        f"version {verdict.rival} is {verdict.rival_figure:.1f}, on {verdict.queries} held-out items, and "
-        f"{verdict.tolerance:g} is tolerated. If it is better in another way, activate it by hand, or train "
-        "with activate: always; later jobs are then compared with it and with nothing before it."
+        f"version {verdict.rival} is {verdict.rival_figure:.1f}, on {verdict.queries} held-out items; the "
+        f"tolerance is {verdict.tolerance:g}. To use it anyway, activate it by hand, or train "
+        "with activate: always; later jobs are then compared with it and not with earlier versions."
     )
 
 
 def _sentence(error: Exception) -> str:
-    """What went wrong, for a person; the traceback goes to the worker's log."""
+    """The error in one sentence for the user; the traceback is in the worker's log."""
     from training.errors import TrainingError  # noqa: PLC0415
 
     if isinstance(error, TrainingError | ModelStoreError):
@@ -176,5 +172,9 @@ def _sentence(error: Exception) -> str:
         where = f" ({error.filename})" if error.filename else ""
         return f"{error.strerror or error}{where}"
     if isinstance(error, MemoryError):
-        return "There is not enough memory: lower the ranks or the batch size."
-    return f"A mistake in Tripod: {error!r}; the worker's log has the details."
+        return "Not enough memory: lower the ranks or the batch size."
+    return f"Internal error: {error!r}; the worker's log has the details."
+
+
+if __name__ == "__main__":
+    run(Lease(*sys.argv[1:3]), int(sys.argv[3]))

@@ -1,100 +1,100 @@
-"""`python -m app worker`: takes jobs from the queue, each into a process of its own."""
+"""`python -m app worker`: claims jobs and runs each in a process of its own."""
 
 from __future__ import annotations
 
 import os
 import signal
 import socket
-import threading
+import subprocess
+import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from importlib.util import find_spec
-from typing import Any
 
-import rq
-from redis import Redis
 from redis.exceptions import RedisError
-from rq.serializers import JSONSerializer
 
 from app.jobs.schedule import Schedule
-from app.jobs.store import QUEUE, JobStore
-from app.logs import get_logger
+from app.jobs.schemas import Job
+from app.jobs.store import JobStore, Lease
+from app.runtime.logs import get_logger
 from app.settings import Settings, SettingsError
 
-_TICK_SECONDS = 1.0
+_POLL_SECONDS = 0.5
 
 
 def run_worker(settings: Settings) -> None:
-    """Work until stopped; a job that runs then goes back to the queue."""
+    """Run jobs until SIGTERM or Ctrl-C; a job that is running then goes back to the queue."""
     if find_spec("torch") is None or find_spec("training") is None:
         raise SettingsError(
             "The worker needs PyTorch and Tripod's training part: pip install 'tripod-ndpp[train]'."
         )
-    url = settings.redis_url or ""
-    upkeep = _Upkeep(
-        Redis.from_url(url, socket_timeout=5, socket_connect_timeout=5),
-        Schedule(settings),
-    )
-    upkeep.start()
-    while True:
-        worker = _Worker(Redis.from_url(url))
-        try:
-            worker.work()
-        except (RedisError, OSError) as error:
-            get_logger().warning("the worker cannot reach redis", error=str(error))
-        if worker.stopping:
-            return
-        time.sleep(_TICK_SECONDS)
+    _Worker(settings).run()
 
 
 def is_alive_here(settings: Settings) -> bool:
-    """Whether a worker on this host has given a sign of life in the last seconds."""
-    client = Redis.from_url(settings.redis_url or "", socket_timeout=5, socket_connect_timeout=5)
-    return JobStore(client).worker_alive(socket.gethostname())
+    """Whether a worker on this host was alive in the last seconds."""
+    return JobStore.connect(settings.redis_url).worker_alive(socket.gethostname())
 
 
-class _Worker(rq.Worker):
-    """RQ's worker, but it does not wait for the end of a job when it is told to stop."""
-
-    def __init__(self, client: Redis) -> None:
-        super().__init__([QUEUE], connection=client, serializer=JSONSerializer, log_job_description=False)
-        self.stopping = False
-        self._store = JobStore(client)
-
-    def handle_warm_shutdown_request(self) -> None:
-        """Ctrl-C or SIGTERM: a fit may take an hour, and whoever stops us has ten seconds."""
-        self.stopping = True
-        if self.horse_pid:
-            self.kill_horse()
-
-    def handle_work_horse_killed(self, job: Any, retpid: int, ret_val: int, rusage: Any) -> None:
-        """The work process ended without a word: cancelled, killed, or out of memory."""
-        super().handle_work_horse_killed(job, retpid, ret_val, rusage)  # type: ignore[no-untyped-call]
-        if self.stopping:
-            self._store.died(job.args[0], "The worker was stopped: the next one begins again.", again=True)
-            return
-        how = f"by {signal.Signals(os.WTERMSIG(ret_val)).name}" if os.WIFSIGNALED(ret_val) else "unexpectedly"
-        reason = f"The work process was ended {how}: by hand, or because the machine ran out of memory."
-        self._store.died(job.args[0], reason)
-
-
-class _Upkeep(threading.Thread):
-    """Every second: says that a worker lives, finds jobs whose process died, and starts what is due."""
-
-    def __init__(self, client: Redis, schedule: Schedule) -> None:
-        super().__init__(name="upkeep", daemon=True)
-        self._store = JobStore(client)
-        self._schedule = schedule
+class _Worker:
+    def __init__(self, settings: Settings) -> None:
+        self._store = JobStore.connect(settings.redis_url)
+        self._schedule = Schedule(settings)
+        self._stopping = False
+        self._redis_available = True
 
     def run(self) -> None:
-        """Until the process ends; with Redis away there is nothing to keep up."""
-        while True:
-            try:
-                self._store.note_worker(socket.gethostname())
-                self._store.keep_going()
-                self._schedule.tick(self._store, datetime.now(UTC))
-            except (RedisError, OSError):
-                pass
-            except Exception:  # one strange job must not end the upkeep of all others
-                get_logger().exception("the upkeep of training jobs failed")
-            time.sleep(_TICK_SECONDS)
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, self._stop)
+        while not self._stopping:
+            with self._errors_logged():
+                self._keep_up()
+            with self._errors_logged():
+                if claimed := self._store.claim():
+                    self._work(*claimed)
+            time.sleep(_POLL_SECONDS)
+
+    def _stop(self, *_: object) -> None:
+        self._stopping = True
+
+    def _keep_up(self) -> None:
+        """Record that this worker is alive, and create the jobs that are due."""
+        self._store.note_worker(socket.gethostname())
+        self._schedule.tick(self._store, datetime.now(UTC))
+
+    def _work(self, job: Job, lease: Lease) -> None:
+        """Run a job to its end, or kill its process if the worker is stopped: a fit may take an hour."""
+        command = [sys.executable, "-m", "app.jobs.work", lease.job_id, lease.token, str(os.getpid())]
+        process = subprocess.Popen(command, start_new_session=True)  # Ctrl-C does not reach it
+        while process.poll() is None:
+            if self._stopping:
+                process.kill()
+            else:
+                with self._errors_logged():
+                    self._keep_up()
+            with suppress(subprocess.TimeoutExpired):
+                process.wait(_POLL_SECONDS)
+        # If the process has ended its job, or the job was cancelled, this changes nothing.
+        if self._stopping:
+            reason = "The worker was stopped: the next one starts the job again."
+        elif process.returncode < 0:
+            how = signal.Signals(-process.returncode).name
+            reason = f"The work process was killed by {how}: by hand, or because memory ran out."
+        else:
+            reason = f"The work process ended with exit code {process.returncode}: see the worker's log."
+        self._store.died(job, reason, lease, again=self._stopping)
+
+    @contextmanager
+    def _errors_logged(self) -> Iterator[None]:
+        """Log an error and continue. While Redis is unavailable, only the first error is logged."""
+        try:
+            yield
+            self._redis_available = True
+        except RedisError as error:
+            if self._redis_available:
+                get_logger().warning("redis unavailable", error=str(error))
+            self._redis_available = False
+        except Exception:
+            get_logger().exception("worker error")

@@ -1,1 +1,1 @@
-"""The model in use: loaded once, swapped while requests run."""
+"""Model versions: loading the active one, activation, reports."""

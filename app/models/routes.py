@@ -11,7 +11,7 @@ from fastapi import APIRouter, Path, Request, Response
 from starlette.convertors import StringConvertor, register_url_convertor
 
 from app.dependencies import AdminKey, FromCatalogue, ServicesDep
-from app.errors import (
+from app.http.errors import (
     Forbidden,
     ModelActive,
     ModelDamaged,
@@ -21,16 +21,16 @@ from app.errors import (
     Unauthorized,
     Unavailable,
 )
-from app.etags import ETAG_HEADER, NOT_MODIFIED, REVALIDATED, revalidated
+from app.http.etags import ETAG_HEADER, NOT_MODIFIED, REVALIDATED, revalidated
+from app.http.problems import COMMON, declare
 from app.models.schemas import Activation, ModelInUse, ModelsAnswer, ReportName
-from app.problems import COMMON, declare
 
 router = APIRouter(prefix="/models", tags=["models"], responses=COMMON)
 
 
 @router.get("", summary="List models", responses=declare(Unavailable))
 async def list_models(services: ServicesDep) -> ModelsAnswer:
-    """All versions in the store, and which of them is in use or was refused."""
+    """All versions in the model store, and which of them is in use or was refused."""
     return await services.models.list()
 
 
@@ -41,7 +41,7 @@ async def list_models(services: ServicesDep) -> ModelsAnswer:
     responses={**REVALIDATED, **declare(ModelMissing)},
 )
 async def active_model(services: ServicesDep) -> ModelInUse:
-    """The model that answers at the moment, with its knobs and evaluation."""
+    """The model in use, with its serving parameters and evaluation."""
     return services.models.in_use()
 
 
@@ -49,7 +49,7 @@ VersionPath = Annotated[str, Path(description="The version of a model.", min_len
 
 
 class _ReportConvertor(StringConvertor):
-    """Other names are no reports: an address with one is another route's, or nobody's."""
+    """Matches the names of reports only, so that other addresses reach their own routes or none."""
 
     regex = "|".join(map(re.escape, get_args(ReportName)))
 
@@ -74,16 +74,18 @@ _REPORT_FORMS = {
 async def model_report(
     services: ServicesDep, request: Request, version: VersionPath, report: ReportName
 ) -> Response:
-    """How good the version was when it was trained, beside the baselines: for people or for programs."""
-    content = await services.models.report(version, report)  # also for a 304: it may have been deleted
-    headers = revalidated(request)  # a version never changes, and its name is in the path
+    """The evaluation of the version against baselines, as HTML or JSON."""
+    content = await services.models.report(
+        version, report
+    )  # before a 304, because the version may have been deleted
+    headers = revalidated(request)  # a version never changes, and the path names it
     if report == "report.json":
         return Response(content, media_type="application/json", headers=headers)
     return Response(content, media_type="text/html", headers=headers | _page_headers(content))
 
 
 def _page_headers(page: bytes) -> dict[str, str]:
-    """Nothing but the page's own style sheet may act on it."""
+    """Allow nothing but the page's own style sheet."""
     styles = re.findall(rb"<style>(.*?)</style>", page, re.DOTALL)
     hashes = [f"'sha256-{base64.b64encode(hashlib.sha256(style).digest()).decode()}'" for style in styles]
     allowed = " ".join(hashes) or "'none'"
@@ -98,9 +100,9 @@ def _page_headers(page: bytes) -> dict[str, str]:
     responses=declare(Unauthorized, Forbidden, ModelNotFound, ModelDamaged, Unavailable),
 )
 async def activate_model(services: ServicesDep, version: VersionPath) -> Activation:
-    """Let a version answer from now on; with an older version this is the way back.
+    """Activate a version. Activating an older version rolls back.
 
-    It is checked first. All processes take it up within two seconds, and no request fails meanwhile.
+    Its files are verified first. All processes use it within two seconds, and no request fails meanwhile.
     """
     return await services.models.activate(version)
 
@@ -108,11 +110,11 @@ async def activate_model(services: ServicesDep, version: VersionPath) -> Activat
 @router.delete(
     "/{version}",
     status_code=204,
-    response_class=Response,  # which has no content type, as there is no content
+    response_class=Response,  # without a content type
     summary="Delete a model",
     dependencies=[AdminKey],
     responses=declare(Unauthorized, Forbidden, ModelNotFound, ModelActive, Unavailable),
 )
 async def delete_model(services: ServicesDep, version: VersionPath) -> None:
-    """Remove a version from the store; the active one stays."""
+    """Delete a version; the active one cannot be deleted."""
     await services.models.delete(version)

@@ -1,4 +1,4 @@
-"""What model routes give."""
+"""Response schemas of models."""
 
 from __future__ import annotations
 
@@ -7,44 +7,36 @@ from typing import Literal, get_args
 
 from pydantic import BaseModel, Field, JsonValue
 
-from app.models.loaded import LoadedModel
-from model_store import Manifest
+from app.catalogue.snapshot import ServedModel
+from model_store import Knobs, Manifest
 
 ReportName = Literal["report.html", "report.json"]
 ModelStatus = Literal["in_use", "loading", "refused", "stored"]
 
 
 def has_report(manifest: Manifest) -> bool:
-    """Whether the version came with both forms of its report."""
+    """Whether the version has a report, in both formats."""
     return {*get_args(ReportName)} <= {*manifest.files}
 
 
 class ModelEntry(BaseModel):
-    """A version in the store."""
+    """A version in the model store."""
 
     version: str = Field(examples=["20261116-021530-3f9a1c"])
     status: ModelStatus = Field(
-        description="`in_use`: this process answers with it. `loading`: it was activated a moment ago. "
-        "`refused`: it is damaged or cannot be loaded, and the one in use goes on."
+        description="`in_use`: this process uses it. `loading`: it was activated a moment ago. `refused`: it "
+        "is damaged or cannot be loaded, and the one in use stays."
     )
     created_at: datetime | None
     refused_because: str | None
-    has_report: bool = Field(description="Whether `GET /models/{version}/report.html` shows one.")
+    has_report: bool = Field(description="Whether there is a `GET /models/{version}/report.html`.")
 
 
 class ModelsAnswer(BaseModel):
-    """All versions, the newest first."""
+    """All versions, newest first."""
 
-    in_use: str | None = Field(description="The version that this process answers with.")
+    in_use: str | None = Field(description="The version that this process uses.")
     models: list[ModelEntry]
-
-
-class ServingKnobs(BaseModel):
-    """How the model is served unless a request says otherwise."""
-
-    decoupling: float
-    relevance: float
-    popularity: float
 
 
 class ModelInUse(BaseModel):
@@ -55,16 +47,16 @@ class ModelInUse(BaseModel):
     kind: str = Field(examples=["scalable"])
     items: int = Field(description="M, the size of the catalogue.", examples=[3300])
     rank: int = Field(description="R, the number of columns of F.", examples=[100])
-    knobs: ServingKnobs
-    metrics: dict[str, JsonValue] = Field(description="The evaluation that came with the model.")
+    knobs: Knobs = Field(description="The serving parameters ω, β and γ, unless a request sets others.")
+    metrics: dict[str, JsonValue] = Field(description="The evaluation of the training run.")
     calibration: dict[str, JsonValue] | None = Field(
-        description="How true its numbers are: claimed against true, on baskets that it has not seen."
+        description="Predicted against observed figures, on held-out baskets."
     )
-    has_report: bool = Field(description="Whether `GET /models/{version}/report.html` shows more of it.")
+    has_report: bool = Field(description="Whether there is a `GET /models/{version}/report.html`.")
 
     @classmethod
-    def of(cls, model: LoadedModel) -> ModelInUse:
-        """The answer that shows a model."""
+    def of(cls, model: ServedModel) -> ModelInUse:
+        """The response for a model."""
         manifest = model.stored.manifest
         return cls(
             version=model.version,
@@ -72,11 +64,7 @@ class ModelInUse(BaseModel):
             kind=manifest.kind,
             items=model.kernel.size,
             rank=model.kernel.rank,
-            knobs=ServingKnobs(
-                decoupling=model.knobs.decoupling,
-                relevance=model.knobs.relevance,
-                popularity=model.knobs.popularity,
-            ),
+            knobs=model.knobs,
             metrics=manifest.metrics,
             calibration=manifest.calibration,
             has_report=has_report(manifest),
@@ -84,7 +72,7 @@ class ModelInUse(BaseModel):
 
 
 class Activation(BaseModel):
-    """A version that was made the active one."""
+    """An activated version."""
 
     version: str = Field(examples=["20261116-021530-3f9a1c"])
-    previous_version: str | None = Field(description="The version to activate to go back.")
+    previous_version: str | None = Field(description="The version that was active before.")

@@ -1,4 +1,4 @@
-"""Watches the model store and keeps the active version in memory."""
+"""Follows the model store: loads the active version and replaces the one in use."""
 
 from __future__ import annotations
 
@@ -6,12 +6,9 @@ import asyncio
 from dataclasses import dataclass
 from time import monotonic
 
-from app import metrics
-from app.errors import ModelActive, ModelDamaged, ModelNotFound, Problem, ReportNotFound, Unavailable
-from app.items.service import Catalogues
-from app.logs import get_logger
-from app.models.activation import ActivationNews
-from app.models.loaded import LoadedModel
+from app.catalogue.snapshot import ServedModel, SnapshotHolder
+from app.http.errors import ModelActive, ModelDamaged, ModelNotFound, Problem, ReportNotFound, Unavailable
+from app.models.activation import Activations
 from app.models.schemas import (
     Activation,
     ModelEntry,
@@ -21,6 +18,8 @@ from app.models.schemas import (
     ReportName,
     has_report,
 )
+from app.runtime import metrics
+from app.runtime.logs import get_logger
 from model_store import (
     ActiveVersionError,
     BadRequestError,
@@ -36,7 +35,7 @@ _RETRY_SECONDS = 30.0
 
 @dataclass(frozen=True)
 class Refusal:
-    """A version that could not be loaded, and why."""
+    """A version that could not be loaded."""
 
     version: str
     reason: str
@@ -44,27 +43,27 @@ class Refusal:
 
 
 class Models:
-    """Loads the active version, swaps it in when it works, and remembers why one did not."""
+    """Loads and activates versions. One that cannot be loaded is refused, and the one in use stays."""
 
     def __init__(
-        self, store: ModelStore, catalogues: Catalogues, news: ActivationNews, poll_seconds: float
+        self, store: ModelStore, snapshots: SnapshotHolder, activations: Activations, poll_seconds: float
     ) -> None:
         self._store = store
-        self.news = news
-        self._catalogues = catalogues
+        self.activations = activations
+        self._snapshots = snapshots
         self._poll_seconds = poll_seconds
         self._log = get_logger()
         self.refusal: Refusal | None = None
         self.store_error: str | None = None
         self.loading = False
 
-    async def look(self) -> None:
-        """Take up the active version, if it is another one than that in use."""
+    async def poll(self) -> None:
+        """Load the active version if it is not the one in use."""
         await asyncio.to_thread(self._follow)
 
     async def pause(self) -> None:
-        """Until the next look: a while, or until a version is activated."""
-        await self.news.wait(self._poll_seconds)
+        """Wait for the next poll, or until a version is activated."""
+        await self.activations.wait(self._poll_seconds)
 
     def _follow(self) -> None:
         try:
@@ -73,11 +72,11 @@ class Models:
             self.store_error = str(error)
             raise
         self.store_error = None
-        loaded = self._catalogues.model
+        loaded = self._snapshots.model
         if active is None and loaded is not None:
             raise StorageError(
-                f"{self._store.location} has no active model any more: is the store still there? "
-                f"Model {loaded.version} goes on answering"
+                f"{self._store.location} no longer has an active model: check that the model store still "
+                f"exists. Model {loaded.version} stays in use"
             )
         if active is None or (loaded is not None and loaded.version == active):
             self.refusal = None
@@ -93,20 +92,20 @@ class Models:
 
     def _load(self, version: str) -> None:
         try:
-            model = LoadedModel.of(self._store.open(version))
+            model = ServedModel.of(self._store.open(version))
             model.warm_up()
-        except Exception as error:  # a broken version, in whatever way, must not take the service down
+        except Exception as error:  # no broken version may stop the service
             known = isinstance(error, ModelStoreError | ValueError)
             self.refusal = Refusal(version, str(error) if known else repr(error), monotonic())
             metrics.MODEL_LOADS.labels("refused").inc()
             self._log.error("model refused", model_version=version, error=self.refusal.reason)
             return
-        previous = self._catalogues.model
-        self._catalogues.use_model(model)
+        previous = self._snapshots.model
+        self._snapshots.use_model(model)
         self.refusal = None
-        self._note(model, previous)
+        self._log_loaded(model, previous)
 
-    def _note(self, model: LoadedModel, previous: LoadedModel | None) -> None:
+    def _log_loaded(self, model: ServedModel, previous: ServedModel | None) -> None:
         metrics.MODEL_LOADS.labels("ok").inc()
         if previous is not None:
             metrics.MODEL.labels(previous.version).set(0)
@@ -118,24 +117,24 @@ class Models:
         )
 
     def missing(self) -> str | None:
-        """Why there is no model, None if there is one."""
-        if self._catalogues.model is not None:
+        """Why there is no model; None if there is one."""
+        if self._snapshots.model is not None:
             return None
         if self.store_error is not None:
             return self.store_error
         if self.refusal is not None:
             return f"version {self.refusal.version} was refused: {self.refusal.reason}"
-        return "no model has been published and activated in the store yet, or it is still loading"
+        return "the model store has no active model yet, or it is still loading"
 
     async def list(self) -> ModelsAnswer:
-        """All versions of the store, and what this process does with them."""
+        """All versions of the model store with their status in this process."""
         try:
             return await asyncio.to_thread(self._list)
         except ModelStoreError as error:
             raise Unavailable(f"The model store cannot be read: {error}.") from error
 
     def _list(self) -> ModelsAnswer:
-        sound, broken, in_use = self._store.versions(), self._store.broken(), self._catalogues.model
+        sound, broken, in_use = self._store.versions(), self._store.broken(), self._snapshots.model
         refused = {name: str(error) for name, error in broken.items()}
         if (refusal := self.refusal) is not None:
             refused[refusal.version] = refusal.reason
@@ -164,31 +163,31 @@ class Models:
 
     def in_use(self) -> ModelInUse:
         """The model in use."""
-        return ModelInUse.of(self._catalogues.current().model)
+        return ModelInUse.of(self._snapshots.current().model)
 
     async def report(self, version: str, name: ReportName) -> bytes:
-        """The report that came with a version, checked against its manifest."""
+        """The report of a version, verified by its checksum."""
         try:
             return await asyncio.to_thread(self._store.read_file, version, name)
         except UnknownFileError as error:
-            raise ReportNotFound(f"Model {version} came without a report.") from error
+            raise ReportNotFound(f"Model {version} has no report.") from error
         except ModelStoreError as error:
             raise _problem(error) from error
 
     async def activate(self, version: str) -> Activation:
-        """Make a version the active one, also an older one; all processes take it up at once."""
+        """Activate a version; all processes load it at once."""
         try:
             previous = await asyncio.to_thread(self._activate, version)
         except ModelStoreError as error:
             raise _problem(error) from error
-        await self.news.tell(version)
+        await self.activations.publish(version)
         return Activation(version=version, previous_version=previous)
 
     def _activate(self, version: str) -> str | None:
         try:
             previous = self._store.active()
         except DamagedModelError:
-            previous = None  # a damaged pointer is repaired by the activation
+            previous = None  # the activation repairs a damaged pointer
         self._store.activate(version)
         return previous
 
@@ -201,7 +200,7 @@ class Models:
 
 
 def _problem(error: ModelStoreError) -> Problem:
-    """What a refusal of the store means to a caller."""
+    """The problem for an error of the model store."""
     kinds: list[tuple[type[ModelStoreError], type[Problem]]] = [
         (ActiveVersionError, ModelActive),
         (BadRequestError, ModelNotFound),

@@ -1,1 +1,1 @@
-"""Recommendations: what a cart should get next, and what can be said about a cart."""
+"""Recommendations: what a cart should get next, and insights into a cart."""

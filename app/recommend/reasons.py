@@ -1,30 +1,30 @@
-"""Why an item is recommended: the shares of its probability by source."""
+"""Explanations of recommendations: the share of each source in an item's probability."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from app.items.catalogue import Catalogue
-from app.recommend.ranking import Ranked
+from app.catalogue.snapshot import Snapshot
 from app.recommend.schemas import Reason
 from ndpp import Prediction
 from ndpp.kernel import Matrix, Vector
 from ndpp.next_item import BASKETS, HABIT, TOGETHER
+from ndpp.ranking import Ranked
 
 
-def reasons_of(catalogue: Catalogue, prediction: Prediction, best: Ranked) -> list[list[Reason]]:
-    """For each item the sources of its probability, the largest share first; the shares add up to 1.
+def reasons_of(snapshot: Snapshot, prediction: Prediction, best: Ranked) -> list[list[Reason]]:
+    """The sources of each item's probability, largest share first; the shares of an item add up to 1.
 
-    Of the shares of `together` and `habit`, which both know the cart, what the item would have for an empty
-    cart is habit: the cart explains only what it adds. The rest is divided among the cart's items by how far
-    leaving each of them out lowers the log-score of `together`; where no item lowers it, the cart is not the
-    reason.
+    The experts `together` and `habit` both depend on the cart. The part of their probability that the item
+    would have for an empty cart counts as habit, so that the cart explains only what it adds. The rest is
+    divided among the cart's items by how much leaving each one out lowers the log-score of `together`; if
+    none lowers it, it counts as habit too.
     """
     totals = best.shares.sum(axis=0)
     shares = np.divide(best.shares, totals, out=np.zeros_like(best.shares), where=totals > 0)  # (3, n)
     usual = np.exp(prediction.model.log_usual[best.rows])
     aware, weight = best.shares[TOGETHER] + best.shares[HABIT], 1 - prediction.weights[BASKETS]
-    added = np.maximum(aware - weight * usual, 0.0)  # beyond what is usual, if the cart said nothing
+    added = np.maximum(aware - weight * usual, 0.0)  # beyond the probability for an empty cart
     by_item = _divided(
         prediction, best, np.divide(added, totals, out=np.zeros_like(totals), where=totals > 0)
     )
@@ -32,7 +32,7 @@ def reasons_of(catalogue: Catalogue, prediction: Prediction, best: Ranked) -> li
     reasons = []
     for column in range(len(best.rows)):
         found = [
-            Reason("cart_item", catalogue.item_id(row), catalogue.name(row), float(by_item[place, column]))
+            Reason("cart_item", snapshot.item_id(row), snapshot.name(row), float(by_item[place, column]))
             for place, row in enumerate(prediction.cart.tolist())
         ]
         found.append(Reason("similar_baskets", None, None, float(shares[BASKETS, column])))

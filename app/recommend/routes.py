@@ -1,4 +1,4 @@
-"""Routes of recommendations."""
+"""Routes of recommendations and insights."""
 
 from __future__ import annotations
 
@@ -7,58 +7,45 @@ from typing import Any
 from fastapi import APIRouter, Request, Response
 from pydantic import TypeAdapter
 
-from app.baskets import Basket
 from app.dependencies import CartIdPath, ServicesDep, catalogue_headers, services_of
-from app.direct import DirectRoute
-from app.errors import CartNotFound, ModelMissing, Overloaded, RedisAway, UnsupportedMediaType
-from app.etags import REVALIDATED
-from app.problems import COMMON, declare
-from app.queries import documented, query_of
-from app.recommend.schemas import (
-    BatchAnswer,
-    BatchRequest,
-    InsightsAnswer,
-    InsightsQuery,
-    Recommendations,
-    RecommendQuery,
-    RecommendRequest,
-)
+from app.http.errors import CartNotFound, ModelMissing, Overloaded, RedisUnavailable, UnsupportedMediaType
+from app.http.etags import REVALIDATED
+from app.http.fast_routes import fast_get
+from app.http.inputs import query_parameters, query_reader
+from app.http.problems import COMMON, declare
+from app.recommend.request import Basket, BatchRequest, RecommendRequest
+from app.recommend.schemas import BatchAnswer, InsightsAnswer, Recommendations
 
 router = APIRouter(tags=["recommendations"], responses=COMMON)
 
-_read_query = query_of(RecommendQuery)
-_read_insights_query = query_of(InsightsQuery)
+_read_query = query_reader(RecommendRequest)
+_read_basket = query_reader(Basket)
 _ONE, _MANY = TypeAdapter(Recommendations), TypeAdapter(BatchAnswer)
-_INSIGHTS = TypeAdapter(InsightsAnswer)
-_PROBLEMS = declare(CartNotFound, ModelMissing, Overloaded, RedisAway)
+_PROBLEMS = declare(CartNotFound, ModelMissing, Overloaded, RedisUnavailable)
 _JSON_PROBLEMS = {**_PROBLEMS, **declare(UnsupportedMediaType)}
 
 
-def _json(kind: TypeAdapter[Any], answer: object, headers: dict[str, str] | None = None) -> Response:
-    return Response(kind.dump_json(answer), media_type="application/json", headers=headers)
+def _json(schema: TypeAdapter[Any], answer: object, headers: dict[str, str] | None = None) -> Response:
+    return Response(schema.dump_json(answer), media_type="application/json", headers=headers)
 
 
+@fast_get(
+    router,
+    "/recommend",
+    summary="Recommend next items",
+    response_model=Recommendations,
+    responses={**REVALIDATED, **_PROBLEMS},
+    openapi_extra=query_parameters(RecommendRequest),
+)
 async def recommend(request: Request) -> Response:
-    """What a cart (`cart_id`), a list (`items`) or an empty cart (neither) should get next.
+    """Recommend next items for a stored cart (`cart_id`), a list (`items`), or an empty cart (neither).
 
-    Items of the cart are never recommended. When the model alone has fewer than k items to offer, `fallback`
-    says why. Without `cart_id` the answer has an ETag.
+    Items of the cart are never recommended. If there are fewer than k recommendations, `fallback` says why.
+    Without `cart_id` the response has an ETag.
     """
     query = _read_query(request)
     headers = catalogue_headers(request) if query.cart_id is None else None
     return _json(_ONE, await services_of(request).recommender.recommend(query), headers)
-
-
-router.add_api_route(
-    "/recommend",
-    recommend,
-    methods=["GET"],
-    summary="Recommend next items",
-    response_model=Recommendations,
-    responses={**REVALIDATED, **_PROBLEMS},
-    openapi_extra=documented(RecommendQuery),
-    route_class_override=DirectRoute,
-)
 
 
 @router.post(
@@ -68,7 +55,7 @@ router.add_api_route(
     responses=_JSON_PROBLEMS,
 )
 async def recommend_json(services: ServicesDep, request: RecommendRequest) -> Response:
-    """The same as `GET /recommend`, with boosts and room for long lists."""
+    """`GET /recommend` with a JSON body, which may hold boosts and long lists."""
     return _json(_ONE, await services.recommender.recommend(request))
 
 
@@ -79,33 +66,28 @@ async def recommend_json(services: ServicesDep, request: RecommendRequest) -> Re
     responses=_JSON_PROBLEMS,
 )
 async def recommend_batch(services: ServicesDep, request: BatchRequest) -> Response:
-    """The same question for up to 256 carts at once; `took_ms` is the time of all of them."""
+    """Recommend for up to 256 carts with the same options; `took_ms` is the time for all of them."""
     return _json(_MANY, await services.recommender.recommend_batch(request))
 
 
-async def insights(request: Request) -> Response:
-    """How large and how coherent a cart (`cart_id`) or a list (`items`) is, and how its items relate.
-
-    Without either it is about an empty cart. Without `cart_id` the answer has an ETag.
-    """
-    query = _read_insights_query(request)
-    headers = catalogue_headers(request) if query.cart_id is None else None
-    return _json(_INSIGHTS, await services_of(request).insights.of(query), headers)
-
-
-router.add_api_route(
+@router.get(
     "/insights",
-    insights,
-    methods=["GET"],
-    summary="Look into a list of items",
-    response_model=InsightsAnswer,
+    summary="Insights into a list of items",
     responses={**REVALIDATED, **_PROBLEMS},
-    openapi_extra=documented(InsightsQuery),
-    route_class_override=DirectRoute,
+    openapi_extra=query_parameters(Basket),
 )
+async def insights(request: Request, response: Response) -> InsightsAnswer:
+    """Expected size and coherence of a stored cart (`cart_id`) or a list (`items`), and how its items relate.
+
+    Without either, the response is about an empty cart. Without `cart_id` it has an ETag.
+    """
+    query = _read_basket(request)
+    if query.cart_id is None:
+        response.headers.update(catalogue_headers(request))
+    return await services_of(request).insights.of(query)
 
 
-@router.get("/carts/{cart_id}/insights", summary="Look into a cart", responses=_PROBLEMS)
+@router.get("/carts/{cart_id}/insights", summary="Insights into a cart", responses=_PROBLEMS)
 async def cart_insights(services: ServicesDep, cart_id: CartIdPath) -> InsightsAnswer:
-    """The same as `GET /insights` for a stored cart."""
+    """`GET /insights` for a stored cart."""
     return await services.insights.of(Basket(cart_id=cart_id))

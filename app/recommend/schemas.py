@@ -1,85 +1,60 @@
-"""What recommendation routes take and give."""
+"""Response schemas of recommendations and insights."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, JsonValue
+from pydantic import BaseModel, Field
 
-from app.baskets import Basket, ConsideredCart
-from app.fallback import Fallback
-from app.fields import KnownItemId
-from app.filters import QUERY_IDS, Boosts, Filters, Knobs, QueryIds
-from app.relations import RelatedPair, Relation
+from app.catalogue.relations import RelatedPair, Relation
+from app.http.inputs import KnownCartId, KnownItemId
 
-_EXAMPLE: dict[str, JsonValue] = {
-    "items": ["camera", "film"],
-    "k": 3,
-    "boosts": {"items": {"tripod": 2}},
-    "explain": True,
-}
+# The responses of the busiest routes are plain dataclasses: they need no validation, and pydantic serialises
+# them just as it serialises models.
 
 
-class Options(Filters):
-    """How many items, and what to tell about them."""
+@dataclass(slots=True)
+class ConsideredCart:
+    """The cart that a response is about."""
 
-    k: int = Field(10, ge=1, le=100, description="How many items.")
-    explain: bool = Field(False, description="Say where the probability of each recommendation comes from.")
-    fill: bool = Field(
-        False,
-        description="Fill up with popular items when the model has fewer than k; they obey the filters too.",
-    )
-    scoring: Literal["mixture", "kernel"] = Field(
-        "mixture",
-        description="`mixture` is the model's fitted probability; `kernel` is the paper's exact "
-        "conditioning, P ∝ det(L_Y+i)/det(L_Y), which is not calibrated.",
-    )
-
-
-class RecommendRequest(Basket, Options):
-    """A request for recommendations."""
-
-    model_config = ConfigDict(json_schema_extra={"examples": [_EXAMPLE]})
-
-    boosts: Boosts | None = None
-    knobs: Knobs | None = None
+    cart_id: KnownCartId | None
+    items: Annotated[list[KnownItemId], Field(description="The items that the model considered, each once.")]
+    unknown_items: Annotated[list[KnownItemId], Field(description="Items that the model does not know.")]
+    ignored_items: Annotated[
+        list[KnownItemId],
+        Field(
+            description="Known items that were not considered: they add no information, or the cart is very "
+            "long."
+        ),
+    ]
 
 
-class RecommendQuery(Basket, Options):
-    """The same as query parameters."""
+@dataclass(slots=True)
+class Fallback:
+    """Why the model alone did not fill the response."""
 
-    items: QueryIds = Field(
-        default_factory=list, max_length=500, description=f"Instead of `cart_id`: {QUERY_IDS}"
-    )
-    exclude: QueryIds = Field(
-        default_factory=list, max_length=500, description=f"Never show these: {QUERY_IDS}"
-    )
-
-
-class BatchRequest(Options):
-    """The same question for many carts."""
-
-    carts: list[Basket] = Field(
-        min_length=1, max_length=256, examples=[[{"items": ["camera"]}, {"items": ["film", "tripod"]}]]
-    )
-    boosts: Boosts | None = None
-    knobs: Knobs | None = None
-
-
-# Answers of the busiest routes are plain dataclasses: they are made of values that need no checking, and
-# pydantic writes them as JSON just as it writes models.
+    reason: Annotated[
+        Literal["only_unknown_items", "too_few_candidates"],
+        Field(
+            description="`only_unknown_items`: the model knows no item of the cart, so the response is that "
+            "for an empty cart. `too_few_candidates`: fewer items than requested fit the cart and the "
+            "filters. If both apply, the first is the reason and `message` says both."
+        ),
+    ]
+    message: str
+    filled: Annotated[int, Field(description="How many popular items fill the end of the list.")]
 
 
 @dataclass(slots=True)
 class Reason:
-    """A source of a recommended item's probability."""
+    """A source of an item's probability."""
 
     source: Annotated[
         Literal["cart_item", "similar_baskets", "habit"],
         Field(
-            description="`cart_item`: it goes with that item of the cart; `similar_baskets`: baskets like "
-            "this cart hold it; `habit`: it is bought anyway."
+            description="`cart_item`: it goes with that item of the cart; `similar_baskets`: baskets similar "
+            "to this cart contain it; `habit`: it is bought anyway."
         ),
     ]
     item_id: Annotated[KnownItemId | None, Field(description="The cart item; null for the other sources.")]
@@ -87,7 +62,8 @@ class Reason:
     share: Annotated[
         float,
         Field(
-            description="The part of the probability that comes from here; all add up to 1.", examples=[0.62]
+            description="The share of the probability that comes from this source; shares add up to 1.",
+            examples=[0.62],
         ),
     ]
 
@@ -104,9 +80,9 @@ class RecommendedItem:
     probability: Annotated[
         float | None,
         Field(
-            description="That this is the next item, given that one more comes and that it is one of those "
-            "the filters leave. A boost multiplies the odds; dials and knobs change the order only. Null if "
-            "the model was not fitted to give probabilities.",
+            description="The probability that this is the next item, given that one more is added and that "
+            "it passes the filters. A boost multiplies the odds; `discovery`, `cohesion` and `knobs` change "
+            "the order only. Null if the model was not fitted to give probabilities.",
             ge=0,
             le=1,
             examples=[0.12],
@@ -115,8 +91,8 @@ class RecommendedItem:
     times_usual: Annotated[
         float | None,
         Field(
-            description="How many times as likely as for an empty cart, without filters and boosts. Null if "
-            "the model was not fitted to give probabilities.",
+            description="The probability divided by that for an empty cart, without filters and boosts. Null "
+            "if the model was not fitted to give probabilities.",
             ge=0,
             examples=[14.5],
         ),
@@ -130,13 +106,16 @@ class RecommendedItem:
     ]
     because: Annotated[
         list[Reason],
-        Field(description="Where its probability comes from; empty unless `explain` is true."),
+        Field(
+            description="The sources of the probability; empty unless `explain` is true and there is a "
+            "probability."
+        ),
     ]
 
 
 @dataclass(slots=True)
 class Recommendations:
-    """What the cart should get next, best first."""
+    """Recommended items, best first."""
 
     model_version: Annotated[str, Field(examples=["20261116-021530-3f9a1c"])]
     cart: ConsideredCart
@@ -154,21 +133,13 @@ class BatchAnswer:
     took_ms: float
 
 
-class InsightsQuery(Basket):
-    """The cart as query parameters."""
-
-    items: QueryIds = Field(
-        default_factory=list, max_length=500, description=f"Instead of `cart_id`: {QUERY_IDS}"
-    )
-
-
 class BasketSize(BaseModel):
-    """How many different items the basket will hold in the end, those of the cart included."""
+    """The final number of different items in the basket, including those in the cart."""
 
     low: int = Field(ge=0, examples=[8])
     high: int = Field(ge=0, examples=[20])
     probability: float = Field(
-        description="That the final number lies between `low` and `high`: 0.8 or a little more.",
+        description="The probability that the final number is between `low` and `high`: at least 0.8.",
         ge=0,
         le=1,
         examples=[0.81],
@@ -176,16 +147,16 @@ class BasketSize(BaseModel):
 
 
 class Coherence(BaseModel):
-    """How well the items of the cart go together, whatever their popularity."""
+    """How well the items of the cart go together, regardless of their popularity."""
 
     percentile: float = Field(
-        description="The share of real baskets of like size whose items go together less well, in percent.",
+        description="The percentage of real baskets of similar size whose items go together less well.",
         ge=0,
         le=100,
         examples=[87.5],
     )
     mean_lift: float = Field(
-        description="The geometric mean of the lifts of all pairs: above 1 they are bought together more "
+        description="The geometric mean of the lifts of all pairs: above 1, they are bought together more "
         "often than by chance.",
         gt=0,
         examples=[1.9],
@@ -193,24 +164,24 @@ class Coherence(BaseModel):
 
 
 class InsightsAnswer(BaseModel):
-    """What can be said about a cart. The numbers were fitted on real baskets built up in random order."""
+    """Insights into a cart. The numbers were fitted to real baskets whose items are added in random order."""
 
     model_version: str
     cart: ConsideredCart
     probability_complete: float | None = Field(
-        description="That nothing more is added. Null if the version was trained by release 0.1, and so are "
-        "`expected_further_items` and `basket_size`.",
+        description="The probability that nothing more is added. Null for versions trained by release 0.1, "
+        "as are `expected_further_items` and `basket_size`.",
         ge=0,
         le=1,
         examples=[0.08],
     )
     expected_further_items: float | None = Field(
-        description="How many more different items are added on average.", ge=0, examples=[2.3]
+        description="The expected number of further different items.", ge=0, examples=[2.3]
     )
     basket_size: BasketSize | None
     coherence: Coherence | None = Field(
-        description="Null for a cart with fewer than two known items, for sizes of which there were too few "
-        "baskets to compare with, and for versions trained by release 0.1."
+        description="Null for a cart with fewer than two known items, for a size with too few baskets to "
+        "compare with, and for versions trained by release 0.1."
     )
-    complements: list[RelatedPair] = Field(description="Pairs that go together, the surest first.")
-    substitutes: list[RelatedPair] = Field(description="Pairs that replace each other, the surest first.")
+    complements: list[RelatedPair] = Field(description="Pairs that go together, most certain first.")
+    substitutes: list[RelatedPair] = Field(description="Pairs that replace each other, most certain first.")

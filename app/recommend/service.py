@@ -1,4 +1,4 @@
-"""Recommendations for one cart or many."""
+"""Recommendations: from a question to the response, for one cart or many."""
 
 from __future__ import annotations
 
@@ -6,75 +6,174 @@ from collections.abc import Sequence
 from dataclasses import replace
 from time import perf_counter
 
-from app import fallback, metrics
-from app.baskets import Basket, KnownCart, known_cart
-from app.carts.service import Carts
-from app.compute import Compute
-from app.items.catalogue import Catalogue
-from app.items.service import Catalogues
-from app.recommend.answering import Question, answer_many, answer_one
-from app.recommend.schemas import (
-    BatchAnswer,
+import numpy as np
+
+from app.catalogue.relations import RELATIONS
+from app.recommend.reasons import reasons_of
+from app.recommend.request import (
     BatchRequest,
-    Recommendations,
-    RecommendQuery,
+    Question,
+    Questions,
+    RecommendOptions,
     RecommendRequest,
+    count_fallback,
+    factors_of,
+    reordered,
 )
+from app.recommend.schemas import BatchAnswer, Recommendations, RecommendedItem
+from app.runtime import metrics
+from app.runtime.compute import Compute
+from ndpp import NextItem, Prediction
+from ndpp.kernel import Indices, Vector
+from ndpp.ranking import Order, Ranked, best_items
+
+_CARTS_AT_ONCE = 32  # limits the memory for the probabilities of a batch
 
 
 class Recommender:
-    """Answers what a cart should get next."""
+    """Recommends next items."""
 
-    def __init__(self, carts: Carts, catalogues: Catalogues, compute: Compute, window: int) -> None:
-        self._carts = carts
-        self._catalogues = catalogues
+    def __init__(self, questions: Questions, compute: Compute) -> None:
+        self._questions = questions
         self._compute = compute
-        self._window = window
 
-    async def recommend(self, request: RecommendQuery | RecommendRequest) -> Recommendations:
-        """Recommendations for one cart, a list of items, or an empty cart."""
+    async def recommend(self, request: RecommendRequest) -> Recommendations:
+        """Recommendations for a stored cart, a list of items, or an empty cart."""
         start = perf_counter()
-        catalogue = self._catalogues.current()
-        item_ids = request.items
-        if request.cart_id is not None:
-            item_ids = (await self._carts.get(request.cart_id)).item_ids
-        asked = (*item_ids, request.model_dump_json(exclude={"cart_id", "items"}))
-        answer: Recommendations | None = catalogue.answers.get(asked)
+        question = await self._questions.about(request, request)
+        cache, key = question.snapshot.cache, question.cache_key()
+        answer: Recommendations | None = cache.get(key)
         if answer is None:
-            cart = known_cart(catalogue, None, item_ids, self._window)
-            given = (request.boosts, request.knobs) if isinstance(request, RecommendRequest) else ()
-            question = Question(catalogue, cart, request, *given)
-            answer = await self._compute.run(question.operations, lambda: answer_one(question))
-            catalogue.answers.put(asked, answer)
+            operations = question.snapshot.model.operations_of_one(len(question.cart.rows))
+            answer = await self._compute.run(operations, lambda: answer_one(question))
+            cache[key] = answer
         else:
             metrics.REUSED.inc()
-        fallback.count(answer.fallback)
+        count_fallback(answer.fallback)
         took = round((perf_counter() - start) * 1000, 3)
         return replace(answer, cart=replace(answer.cart, cart_id=request.cart_id), took_ms=took)
 
     async def recommend_batch(self, request: BatchRequest) -> BatchAnswer:
-        """Recommendations for many carts, with the batched engine."""
+        """Recommendations for many carts."""
         start = perf_counter()
-        catalogue = self._catalogues.current()
-        carts = await self._known_carts(catalogue, request.carts)
-        questions = [Question(catalogue, cart, request, request.boosts, request.knobs) for cart in carts]
-        operations = sum(catalogue.model.operations(len(cart.rows)) for cart in carts)
+        questions = await self._questions.about_each(request.carts, request)
+        model = questions[0].snapshot.model
+        operations = sum(model.operations(len(question.cart.rows)) for question in questions)
         results = await self._compute.run(operations, lambda: answer_many(questions))
         took = round((perf_counter() - start) * 1000, 3)
         for result in results:
-            fallback.count(result.fallback)
+            count_fallback(result.fallback)
         results = [replace(result, took_ms=took) for result in results]
-        return BatchAnswer(model_version=catalogue.model.version, results=results, took_ms=took)
+        return BatchAnswer(model_version=model.version, results=results, took_ms=took)
 
-    async def _known_carts(self, catalogue: Catalogue, baskets: Sequence[Basket]) -> list[KnownCart]:
-        named = list(dict.fromkeys(basket.cart_id for basket in baskets if basket.cart_id is not None))
-        stored = dict(zip(named, await self._carts.get_many(named), strict=True))
-        return [
-            known_cart(
-                catalogue,
-                basket.cart_id,
-                basket.items if basket.cart_id is None else stored[basket.cart_id].item_ids,
-                self._window,
-            )
-            for basket in baskets
-        ]
+
+def answer_one(question: Question[RecommendOptions]) -> Recommendations:
+    """The recommendations for one cart, without `took_ms`."""
+    other, rows = _ordering_model(question), question.cart.rows
+    return _answer(question, _model(question).given(rows), None if other is None else other.given(rows))
+
+
+def answer_many(questions: Sequence[Question[RecommendOptions]]) -> list[Recommendations]:
+    """The recommendations for carts with the same options; several carts share one pass over F."""
+    if len(questions) == 1:
+        return [answer_one(questions[0])]
+    model, other = _model(questions[0]), _ordering_model(questions[0])
+    answers = []
+    for start in range(0, len(questions), _CARTS_AT_ONCE):
+        part = questions[start : start + _CARTS_AT_ONCE]
+        carts = [question.cart.rows for question in part]
+        others = other.given_each(carts) if other else [None] * len(part)
+        answers += [_answer(*each) for each in zip(part, model.given_each(carts), others, strict=True)]
+    return answers
+
+
+def _model(question: Question[RecommendOptions]) -> NextItem:
+    """The model whose probabilities are shown."""
+    model = question.snapshot.model
+    return model.kernel_only if question.options.scoring == "kernel" else model.next_item
+
+
+def _ordering_model(question: Question[RecommendOptions]) -> NextItem | None:
+    """The model that orders the items if `cohesion` or `knobs` ask for another one, else None."""
+    if question.options.scoring == "kernel":
+        return None
+    return reordered(question.snapshot.model.next_item, question.options)
+
+
+def _answer(
+    question: Question[RecommendOptions], prediction: Prediction, other: Prediction | None
+) -> Recommendations:
+    snapshot, cart, options = question.snapshot, question.cart, question.options
+    metrics.GAINS.inc(snapshot.model.kernel.size)
+    factors = factors_of(question)
+    best = best_items(prediction, options.k, factors, Order(other, options.popularity()))
+    found = len(best.rows)
+    if options.fill and found < options.k:
+        best = _with_popular(best, _popular(question, factors, best.rows))
+    return Recommendations(
+        model_version=snapshot.model.version,
+        cart=cart.considered(snapshot, prediction.conditional),
+        items=_items(question, prediction, best),
+        fallback=cart.fallback(_shortage(found, options.k), len(best.rows) - found),
+        took_ms=0.0,
+    )
+
+
+def _items(
+    question: Question[RecommendOptions], prediction: Prediction, best: Ranked
+) -> list[RecommendedItem]:
+    snapshot, options = question.snapshot, question.options
+    model, count, rows = snapshot.model, len(best.rows), best.rows.tolist()
+    probabilities: list[float | None] = [None] * count
+    times_usual: list[float | None] = [None] * count
+    if model.gives_probabilities or options.scoring == "kernel":
+        probabilities = best.probabilities.tolist()
+    if model.gives_probabilities and options.scoring == "mixture":
+        with np.errstate(divide="ignore"):
+            logs = np.log(best.shares.sum(axis=0)) - prediction.model.log_usual[best.rows]
+        times_usual = np.exp(logs).tolist()
+    codes = [0] * count
+    if model.relations is not None and len(prediction.cart):
+        codes = model.relations.to_cart(rows, prediction.cart.tolist()).tolist()
+    explained = options.explain and probabilities != [None] * count
+    reasons = reasons_of(snapshot, prediction, best) if explained else [[] for _ in rows]
+    numbers = zip(rows, probabilities, times_usual, codes, reasons, strict=True)
+    return [
+        RecommendedItem(
+            rank=rank,
+            item_id=snapshot.item_id(row),
+            name=snapshot.name(row),
+            category=snapshot.category(row),
+            price=snapshot.price(row),
+            probability=probability,
+            times_usual=times,
+            relation=RELATIONS[code],
+            because=because,
+        )
+        for rank, (row, probability, times, code, because) in enumerate(numbers, 1)
+    ]
+
+
+def _with_popular(best: Ranked, extra: Indices) -> Ranked:
+    """Append popular items to which the model gives no probability."""
+    nothing = np.zeros(len(extra))
+    return Ranked(
+        np.concatenate([best.rows, extra]),
+        np.concatenate([best.shares, np.zeros((3, len(extra)))], axis=1),
+        np.concatenate([best.probabilities, nothing]),
+    )
+
+
+def _popular(question: Question[RecommendOptions], factors: Vector, chosen: Indices) -> Indices:
+    """The most popular items that may appear and are neither in the cart nor chosen."""
+    allowed = factors > 0
+    allowed[question.cart.rows] = False
+    allowed[chosen] = False
+    return np.flatnonzero(allowed)[: question.options.k - len(chosen)]  # rows are ordered by popularity
+
+
+def _shortage(found: int, k: int) -> str | None:
+    if found >= k:
+        return None
+    items = "item fits" if found == 1 else "items fit"
+    return f"Only {found} {items} the cart and the filters, {k} were requested."

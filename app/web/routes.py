@@ -1,4 +1,4 @@
-"""The pages and the files they are made of. The browser gets everything else from the public API."""
+"""Web pages and their static files. The pages use the public API only."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from pathlib import Path
 import fastapi_offline
 from fastapi import APIRouter, Request, Response
 
-from app.errors import NotFound
-from app.etags import check_if_none_match
+from app.http.errors import NotFound
+from app.http.etags import check_if_none_match
 
 _FOLDER = Path(__file__).parent / "static"
 _SWAGGER_FOLDER = Path(fastapi_offline.__file__).parent / "static"
@@ -25,17 +25,17 @@ _HEADERS = {
     "frame-ancestors 'none'",
     "X-Content-Type-Options": "nosniff",
     "Referrer-Policy": "no-referrer",
-    # Ask each time: an answer of 304 is cheap, and a page must not meet the modules of another release.
+    # Revalidate each time: a 304 is cheap, and a page must not load modules of another release.
     "Cache-Control": "no-cache",
 }
-_DOCS_HEADERS = {  # Swagger UI brings its pictures along
+_DOCS_HEADERS = {  # Swagger UI embeds its images
     "Content-Security-Policy": f"{_HEADERS['Content-Security-Policy']}; img-src 'self' data:"
 }
 
 
 @dataclass(frozen=True)
 class _StaticFile:
-    """A file as it is sent."""
+    """A static file with its headers."""
 
     content: bytes
     media_type: str
@@ -52,7 +52,7 @@ class _StaticFile:
         return Response(self.content, media_type=self.media_type, headers=headers)
 
 
-# Read once: a request can then never name a file outside of the folder.
+# Read once at import: a request can never name a file outside the folder.
 _FILES = {
     path.relative_to(_FOLDER).as_posix(): _StaticFile.read(path)
     for path in _FOLDER.rglob("*")
@@ -66,25 +66,25 @@ router = APIRouter(include_in_schema=False)
 
 @router.get("/")
 async def storefront(request: Request) -> Response:
-    """Fill a cart and see what the model says."""
+    """Demo shop."""
     return _FILES["shop.html"].answer(request)
 
 
 @router.get("/dashboard")
 async def dashboard(request: Request) -> Response:
-    """Health, traffic, models and training."""
+    """Dashboard for operators."""
     return _FILES["dashboard.html"].answer(request)
 
 
 @router.get("/docs")
 async def documentation(request: Request) -> Response:
-    """Every route with a form to try it. Swagger UI comes from here too: it works without a network."""
+    """API documentation by Swagger UI, which is served from here and works offline."""
     return _FILES["docs.html"].answer(request, **_DOCS_HEADERS)
 
 
 @router.get("/static/{path:path}")
 async def static_file(request: Request, path: str) -> Response:
-    """A style sheet, a module or a picture."""
+    """A stylesheet, a JavaScript module or an image."""
     if path not in _FILES:
-        raise NotFound("There is no such file: the pages are at / and /dashboard.")
+        raise NotFound("No such file. The pages are at / and /dashboard.")
     return _FILES[path].answer(request)

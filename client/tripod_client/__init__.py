@@ -1,4 +1,4 @@
-"""A client of the Tripod service, with the names of its API.
+"""Python client for the Tripod service. Methods and members have the same names as in the HTTP API.
 
 from tripod_client import Tripod
 
@@ -7,10 +7,10 @@ with Tripod("http://127.0.0.1:8000") as tripod:
     for item in tripod.recommend(cart_id="cart-1", k=3)["items"]:
         print(item["name"], item["probability"])
 
-`AsyncTripod` has the same methods, to be awaited. Answers are the service's JSON, typed. Whatever goes
-wrong with a request is raised as a `TripodError`: as a `ProblemError` what the service answers, as
-`ConnectionFailed` that nothing came, as `UnreadableAnswer` that another server answered. Wrong arguments are
-a `TypeError` or a `ValueError`.
+`AsyncTripod` has the same methods as coroutines. Methods return the service's JSON as typed dictionaries.
+A failed request raises a `TripodError`: `ProblemError` if the service answered with an error,
+`ConnectionFailed` if no answer came, `UnreadableAnswer` if the answer is not from Tripod. Invalid arguments
+raise `TypeError` or `ValueError` before anything is sent.
 """
 
 from tripod_client.client import AsyncTripod, Tripod

@@ -1,4 +1,4 @@
-"""What calls take, as types; each has the members of its schema in /openapi.json."""
+"""Types of arguments, with the members of the schemas in /openapi.json."""
 
 from __future__ import annotations
 
@@ -7,48 +7,53 @@ from typing import Literal, NotRequired, TypedDict
 
 
 class NewLine(TypedDict):
-    """An item to be put into a cart, and how many of it: one, unless a quantity is given."""
+    """An item to add to a cart; the quantity is 1 unless given."""
 
     item_id: str
     quantity: NotRequired[int]
 
 
 class Boosts(TypedDict, total=False):
-    """Factors on the odds of items and categories: 2 makes an item twice as likely, 0 hides it."""
+    """Factors on the odds of items and categories: 2 doubles the odds, 0 hides the item."""
 
     items: Mapping[str, float]
     categories: Mapping[str, float]
 
 
-class Knobs(TypedDict, total=False):
-    """Exact values for experts, in place of a dial or of what the training job chose."""
+class KnobValues(TypedDict, total=False):
+    """Exact parameter values, instead of a dial or of the values chosen by training."""
 
     decoupling: float | None
     relevance: float | None
     popularity: float | None
 
 
-class ItemFilters(TypedDict, total=False):
-    """Which items may appear."""
+class InStockFilters(TypedDict, total=False):
+    """Which of the items in stock may appear."""
 
     exclude: Sequence[str]
     category: Sequence[str]
     min_price: float
     max_price: float
+
+
+class ItemFilters(InStockFilters, total=False):
+    """Which items may appear."""
+
     in_stock: bool
 
 
 class Filters(ItemFilters, total=False):
-    """Which items may appear, and in which order: two dials from -1 to 1, with 0 as the centre."""
+    """Which items may appear, and their order: two dials from -1 to 1, neutral at 0."""
 
     discovery: float
     cohesion: float
     boosts: Boosts
-    knobs: Knobs
+    knobs: KnobValues
 
 
 class RecommendOptions(Filters, total=False):
-    """What else a recommendation can be told."""
+    """Options of a recommendation."""
 
     explain: bool
     fill: bool
@@ -56,15 +61,21 @@ class RecommendOptions(Filters, total=False):
 
 
 class BundleOptions(Filters, total=False):
-    """What else a bundle can be told."""
+    """Options of a bundle."""
 
-    method: Literal["greedy", "local_search", "stochastic", "mcmc", "sample"]
+    max_k: int
+    objective: Literal["together", "map"]
+    method: Literal["greedy", "local_search", "stochastic", "mcmc", "sample", "exact"]
     alternatives: int
+    skip: int
     seed: int
+    include: Sequence[str]
+    max_total_price: float
+    max_per_category: int
 
 
 class ItemChange(TypedDict, total=False):
-    """What the shop knows better than the model; None returns to what the model says."""
+    """Values that override those of the model; None removes the override."""
 
     in_stock: bool | None
     price: float | None
@@ -72,7 +83,7 @@ class ItemChange(TypedDict, total=False):
 
 
 class FitOptions(TypedDict, total=False):
-    """The options of a fit; what is left out is as in the active version, None is the default of `fit`."""
+    """Options of a fit. Omitted: as in the active version; None: the default of `fit`."""
 
     kernel: Literal["symmetric", "ndpp2019", "scalable", "tied"] | None
     rank: int | None
@@ -100,7 +111,7 @@ class FitOptions(TypedDict, total=False):
 
 
 class JobRequest(TypedDict, total=False):
-    """What to learn from, and what to do with the result."""
+    """Data and options of a training job, and whether to activate the result."""
 
     data: str
     items: str
@@ -110,16 +121,16 @@ class JobRequest(TypedDict, total=False):
 
 
 class CartName(TypedDict):
-    """A cart in the service."""
+    """A cart stored in the service."""
 
     cart_id: str
 
 
 class CartItems(TypedDict):
-    """A cart that the service need not know."""
+    """A cart given by its items."""
 
     items: Sequence[str]
 
 
-# One of many carts: the ids of its items, or one of the two above.
+# A cart of a batch: a list of item ids, or one of the two types above.
 AnyCart = Sequence[str] | CartName | CartItems

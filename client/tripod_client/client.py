@@ -1,4 +1,4 @@
-"""The two clients: one list of calls, sent at once by `Tripod` and awaited with `AsyncTripod`."""
+"""The synchronous client `Tripod` and the asynchronous client `AsyncTripod`."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ import httpx
 
 from tripod_client import calls
 from tripod_client.answers import Job
-from tripod_client.calls import Call, header_value
 from tripod_client.errors import ConnectionFailed, UnreadableAnswer, json_object, raise_for_problem
+from tripod_client.request import Call, header_value
 
 _STREAM_SECONDS = 60.0
 P = ParamSpec("P")
@@ -21,7 +21,7 @@ T = TypeVar("T")
 
 
 class _Route(Generic[P, T]):
-    """A method of both clients, from the function that builds its request."""
+    """Descriptor that turns a request builder into a method of both clients."""
 
     def __init__(self, build: Callable[P, Call[T]]) -> None:
         self._build = build
@@ -39,7 +39,7 @@ class _Route(Generic[P, T]):
 
 
 class _Routes:
-    """The routes of the service; their documentation is in `calls.py`."""
+    """The methods that both clients share; documented in `calls.py`."""
 
     create_cart = _Route(calls.create_cart)
     add_items = _Route(calls.add_items)
@@ -53,8 +53,11 @@ class _Routes:
     recommend_batch = _Route(calls.recommend_batch)
     insights = _Route(calls.insights)
     cart_insights = _Route(calls.cart_insights)
+    substitutes = _Route(calls.substitutes)
+    cart_substitutes = _Route(calls.cart_substitutes)
     find_bundles = _Route(calls.find_bundles)
     find_bundles_json = _Route(calls.find_bundles_json)
+    top_bundles = _Route(calls.top_bundles)
     search_items = _Route(calls.search_items)
     list_categories = _Route(calls.list_categories)
     get_item = _Route(calls.get_item)
@@ -84,14 +87,14 @@ def _request(http: httpx.Client | httpx.AsyncClient, call: Call[Any]) -> httpx.R
         return http.build_request(
             call.method, call.path, params=call.query, json=call.body, headers=call.headers
         )
-    except httpx.InvalidURL as error:  # an id or a query of tens of thousands of characters
+    except httpx.InvalidURL as error:  # for example an id of 70,000 characters
         raise ValueError(f"the request cannot be sent: {error}") from error
 
 
 def _events(http: httpx.Client | httpx.AsyncClient, call: Call[Any]) -> httpx.Request:
-    # A comment every 15 seconds shows that the stream is alive, so the usual timeout would be too short.
-    patience = httpx.Timeout(http.timeout.connect, read=_STREAM_SECONDS)
-    return http.build_request(call.method, call.path, timeout=patience)
+    # The service sends a comment every 15 seconds, so the read timeout must be longer than that.
+    timeout = httpx.Timeout(http.timeout.connect, read=_STREAM_SECONDS)
+    return http.build_request(call.method, call.path, timeout=timeout)
 
 
 def _answer(response: httpx.Response, call: Call[Any]) -> Any:
@@ -100,7 +103,7 @@ def _answer(response: httpx.Response, call: Call[Any]) -> Any:
         return response.text
     if call.answer == "nothing":
         if response.content:
-            raise _unreadable(response, "it should have no content")
+            raise _unreadable(response, "it should be empty")
         return None
     answer = json_object(response.content)
     if answer is None:
@@ -110,16 +113,16 @@ def _answer(response: httpx.Response, call: Call[Any]) -> Any:
 
 def _check_stream(response: httpx.Response) -> None:
     if response.headers.get("content-type", "").partition(";")[0] != "text/event-stream":
-        raise _unreadable(response, "it is not a stream of events")
+        raise _unreadable(response, "it is not an event stream")
 
 
 def _event(line: str, response: httpx.Response) -> Any:
-    """The job in a line of an event stream, None if the line holds something else."""
+    """The job in a `data:` line of an event stream; None for other lines."""
     if not line.startswith("data:"):
         return None
     job = json_object(line.removeprefix("data:"))
     if job is None:
-        raise _unreadable(response, "an event of it is not a JSON object")
+        raise _unreadable(response, "one of its events is not a JSON object")
     return job
 
 
@@ -138,7 +141,7 @@ def _reaching(request: httpx.Request) -> Iterator[None]:
 
 
 class Tripod(_Routes):
-    """Asks the service and waits for the answer; safe to share between threads."""
+    """Synchronous client; safe to share between threads."""
 
     def __init__(self, url: str, *, admin_key: str | None = None, timeout: float = 5.0) -> None:
         self._http = httpx.Client(**_options(url, admin_key, timeout))
@@ -151,7 +154,7 @@ class Tripod(_Routes):
         return answer
 
     def follow_job(self, job_id: str) -> Iterator[Job]:
-        """The job as it stands and after each change, until it ends."""
+        """Yield the job now and after each change, until it ends."""
         request = _events(self._http, calls.follow_job(job_id))
         with _reaching(request), closing(self._http.send(request, stream=True)) as response:
             if not response.is_success:
@@ -176,7 +179,7 @@ class Tripod(_Routes):
 
 
 class AsyncTripod(_Routes):
-    """The same, to be awaited."""
+    """Asynchronous client with the same methods as `Tripod`."""
 
     def __init__(self, url: str, *, admin_key: str | None = None, timeout: float = 5.0) -> None:
         self._http = httpx.AsyncClient(**_options(url, admin_key, timeout))
@@ -189,7 +192,7 @@ class AsyncTripod(_Routes):
         return answer
 
     async def follow_job(self, job_id: str) -> AsyncIterator[Job]:
-        """The job as it stands and after each change, until it ends."""
+        """Yield the job now and after each change, until it ends."""
         request = _events(self._http, calls.follow_job(job_id))
         with _reaching(request):
             async with aclosing(await self._http.send(request, stream=True)) as response:

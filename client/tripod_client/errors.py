@@ -1,9 +1,9 @@
-"""What a call raises when there is no good answer.
+"""Exceptions of the client.
 
 TripodError
-├── ProblemError       the service answered with a problem (or what stands before it with an error page)
-├── ConnectionFailed   no answer came: the service cannot be reached, or takes longer than the timeout
-└── UnreadableAnswer   the answer is not one of the service: another server is at this address
+├── ProblemError       the service, or a proxy in front of it, answered with an error
+├── ConnectionFailed   no answer came: the service cannot be reached or the timeout has passed
+└── UnreadableAnswer   the answer is not from Tripod: probably another server has this address
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ import httpx
 
 
 class TripodError(Exception):
-    """The base of them all; what an error cannot know has the value given here."""
+    """Base class. Attributes that do not apply to an error keep the default given here."""
 
-    status: int | None = None  # of the answer, if one came
-    type: str = "about:blank"  # branch on it: it never changes
+    status: int | None = None  # HTTP status, if there was an answer
+    type: str = "about:blank"  # stable identifier of the problem
     title: str = ""
-    detail: str = ""  # for people
-    retry_after: float | None = None  # seconds, if trying again may help
+    detail: str = ""  # message for people
+    retry_after: float | None = None  # seconds, if a retry may help
 
     def __init__(self, message: str) -> None:
         super().__init__(message)
@@ -29,7 +29,7 @@ class TripodError(Exception):
 
 
 class ProblemError(TripodError):
-    """An RFC 9457 problem: branch on `type`, which never changes; show `detail` to people."""
+    """An RFC 9457 problem: branch on `type`, which is stable; show `detail` to people."""
 
     status: int
 
@@ -40,11 +40,11 @@ class ProblemError(TripodError):
         self.detail = problem.get("detail", "")
         self.retry_after = retry_after
         super().__init__(f"{status} {self.title}: {self.detail}")
-        self.problem = problem  # with the members that belong to its type, such as `purchase_id`
+        self.problem = problem  # all members, also those specific to its type, such as `purchase_id`
 
 
 class ConnectionFailed(TripodError):  # noqa: N818
-    """No answer came. Whether the service did what it was asked to is unknown: an idempotency key helps."""
+    """No answer came. The service may have done the request: use an idempotency key to repeat it safely."""
 
     def __init__(self, request: httpx.Request, error: httpx.RequestError) -> None:
         self.detail = f"{request.method} {request.url} got no answer: {error or type(error).__name__}"
@@ -52,16 +52,18 @@ class ConnectionFailed(TripodError):  # noqa: N818
 
 
 class UnreadableAnswer(TripodError):  # noqa: N818
-    """The answer is not what the service sends."""
+    """The answer is not one that Tripod sends."""
 
     def __init__(self, request: httpx.Request, status: int | None, why: str) -> None:
         self.status = status
-        self.detail = f"{request.method} {request.url} got an answer, but {why}: is it Tripod?"
+        self.detail = (
+            f"{request.method} {request.url} got an answer, but {why}: is this the address of Tripod?"
+        )
         super().__init__(self.detail)
 
 
 def raise_for_problem(response: httpx.Response) -> None:
-    """ProblemError unless the answer is good."""
+    """Raise ProblemError unless the status is 2xx."""
     if not response.is_success:
         raise ProblemError(response.status_code, _problem(response), _seconds(response))
 
@@ -72,10 +74,10 @@ def _problem(response: httpx.Response) -> dict[str, Any]:
 
 
 def json_object(text: bytes | str) -> dict[str, Any] | None:
-    """The JSON object that a text holds, None if it holds anything else."""
+    """Parse a JSON object; None if the text is anything else."""
     try:
         value = json.loads(text)
-    except (ValueError, RecursionError):  # no JSON, no UTF-8, or nested without end
+    except (ValueError, RecursionError):  # not JSON, not UTF-8, or nested too deeply
         return None
     return value if isinstance(value, dict) else None
 
@@ -83,5 +85,5 @@ def json_object(text: bytes | str) -> dict[str, Any] | None:
 def _seconds(response: httpx.Response) -> float | None:
     try:
         return float(response.headers["retry-after"])
-    except (KeyError, ValueError):  # there is none, or a proxy gave a date
+    except (KeyError, ValueError):  # no header, or a proxy sent a date
         return None

@@ -1,4 +1,4 @@
-"""Greedy MAP: Algorithm 1 of the paper, one item after the other (k items, not k + 1)."""
+"""Greedy MAP: Algorithm 1 of the paper, stopped after k items (as printed, it returns k + 1)."""
 
 from __future__ import annotations
 
@@ -7,13 +7,11 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ndpp.best_row import Score, best_row
 from ndpp.bundles.problem import Bundle, Problem
-from ndpp.gains import GainForm
+from ndpp.conditional_kernel import ConditionalKernel
 from ndpp.kernel import Kernel
-from ndpp.scan import Scoring, best_row
 from ndpp.tilt import Tilt
-
-_PAIR_POOL = 1024  # a seeding pair is looked for among this many of the strongest items
 
 
 def map_greedy(
@@ -21,47 +19,39 @@ def map_greedy(
 ) -> Bundle:
     """Add the item with the highest gain, k times.
 
-    Where no single item has a gain (V = 0: every L_ii is 0, yet pairs have a determinant) the best pair is
-    added instead.
+    If no single item has a gain, add the best pair: with V = 0 every L_ii is 0, but pairs have a determinant.
     """
     problem = Problem.of(kernel, k, cart, tilt, decoupling)
     return problem.bundle(greedy_items(problem))
 
 
 def greedy_items(problem: Problem) -> list[int]:
-    """The rows greedy chooses, in order."""
+    """The rows chosen by greedy, in order."""
     items: list[int] = []
     while len(items) < problem.k:
-        form, _ = problem.given(items)
-        found = _best_item(problem, form, items)
+        conditional, _ = problem.given(items)
+        found = best_item(problem, conditional, items)
         if not found and len(items) + 2 <= problem.k:
-            found = _best_pair(problem, form, items)
+            found, _ = problem.pool.best_pair(np.array(items, dtype=np.intp))
         if not found:
             break
         items += found
     return items
 
 
-def _best_item(problem: Problem, form: GainForm, items: Sequence[int]) -> list[int]:
-    scoring = Scoring(problem.kernel, form.scan, form.rounding, form.gains, lambda: (1.0, form.growth))
-    banned = np.union1d(problem.state.cart, np.array(items, dtype=np.intp))
-    best = best_row(scoring, problem.tilt, banned, above=0.0)
+def gain_score(conditional: ConditionalKernel) -> Score:
+    """The gains as a score: Δ_i ≤ L_ii + growth · ‖f_i‖²."""
+    return Score(
+        conditional.kernel,
+        conditional.fast_gains,
+        conditional.rounding,
+        conditional.gains_of,
+        lambda: (1.0, conditional.growth),
+    )
+
+
+def best_item(problem: Problem, conditional: ConditionalKernel, items: Sequence[int]) -> list[int]:
+    """The item with the highest gain given the cart and `items`; none if no item has a gain."""
+    banned = np.union1d(problem.conditional.cart, np.array(items, dtype=np.intp))
+    best = best_row(gain_score(conditional), problem.tilt, banned, above=0.0)
     return [] if best is None else [best]
-
-
-def _best_pair(problem: Problem, form: GainForm, items: Sequence[int]) -> list[int]:
-    """The pair with the highest determinant −K_ij K_ji among the strongest items without own gains."""
-    rows = problem.candidates[~np.isin(problem.candidates, items)]
-    strength = problem.tilt.at(rows) * problem.kernel.squared_norms[rows]
-    rows = np.sort(rows[np.argsort(-strength, kind="stable")[:_PAIR_POOL]])
-    if len(rows) < 2:
-        return []
-    factors = problem.kernel.factors[rows].astype(np.float64)
-    block = problem.kernel.times_core(factors) @ factors.T - (factors @ form.left) @ (form.right @ factors.T)
-    tau = problem.tilt.at(rows)
-    pairs = np.triu(-block * block.T * np.outer(tau, tau), 1)
-    first, second = np.unravel_index(int(np.argmax(pairs)), pairs.shape)
-    noise = form.rounding(rows[[first, second]], np.dtype(np.float64))
-    if pairs[first, second] <= float(np.prod(noise)) * tau[first] * tau[second]:
-        return []
-    return [int(rows[first]), int(rows[second])]

@@ -1,4 +1,4 @@
-"""What every MAP method is asked and answers: the most probable k items, given a cart or nothing."""
+"""The MAP problem: the most probable k items given a cart, under a tilt."""
 
 from __future__ import annotations
 
@@ -9,131 +9,124 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ndpp.bundles.pool import Pool, least_gains, pool_size
 from ndpp.conditional import Conditional, condition
-from ndpp.evidence import invert
-from ndpp.gains import GainForm
+from ndpp.conditional_kernel import ConditionalKernel
 from ndpp.kernel import Indices, Kernel, Matrix, Vector
-from ndpp.tilt import NO_TILT, Tilt
-
-_NO_GAIN = 1e-10  # a pivot below this share of the item's scale is rounding
+from ndpp.submatrix_inverse import invert
+from ndpp.tilt import Tilt
 
 
 @dataclass(frozen=True, eq=False)
 class Bundle:
-    """Items in the order they were chosen (the cart is not among them).
+    """Items in the order in which they were chosen, without the cart.
 
-    `log_det` is log det of the tilted kernel given the cart, restricted to the items, and `gains` are its
-    factors, one an item (items that only have a gain as a pair share it equally). Fewer than k items come
-    back when fewer were `available` or when no further item adds anything.
+    `log_det` is the log-determinant of the tilted conditional kernel restricted to the items. `gains` are its
+    factors, one per item; items that have a gain only as a pair share it equally. A bundle has fewer than k
+    items if there are too few candidates or no further item has a gain.
     """
 
     items: Indices
     log_det: float
     gains: Vector
-    available: int  # items outside the cart with τ² > 0
 
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """The kernel given the cart, K = Diag(d) + F (X − left · right) Fᵀ, under a tilt."""
+    """The kernel K given the cart, a tilt, and the number of items to choose."""
 
-    state: Conditional
+    conditional: Conditional
     k: int
     tilt: Tilt
 
     @classmethod
     def of(cls, kernel: Kernel, k: int, cart: ArrayLike, tilt: Tilt | None, decoupling: float) -> Problem:
-        """Check what was asked and condition on the cart."""
+        """Check the arguments and condition on the cart."""
         if k < 0:
-            raise ValueError(f"a bundle needs a size of at least 0, got {k}")
-        tilt = tilt or NO_TILT
+            raise ValueError(f"the size of a bundle must be at least 0, got {k}")
+        tilt = tilt or Tilt()
         tilt.check(kernel.size)
         return cls(condition(kernel, cart, decoupling=decoupling), k, tilt)
 
     @property
     def kernel(self) -> Kernel:
         """The kernel before conditioning."""
-        return self.state.kernel
+        return self.conditional.kernel
 
     @cached_property
     def candidates(self) -> Indices:
-        """Rows that may enter a bundle, ascending."""
+        """Rows outside the cart with τ² > 0, ascending.
+
+        With decoupling a gain can be negative. The determinant of two such rows can be positive, so they are
+        not candidates.
+        """
         allowed = self.tilt.dense(self.kernel.size) > 0
-        allowed[self.state.cart] = False
+        allowed[self.conditional.cart] = False
+        if self.conditional.decoupling > 0:
+            errors = self.conditional.rounding(slice(None), self.kernel.factors.dtype)
+            allowed &= self.conditional.all_fast_gains() >= -errors
         return np.flatnonzero(allowed)
 
     @cached_property
-    def available(self) -> int:
-        """How many rows may enter a bundle."""
-        excluded = self.tilt.rows[self.tilt.at(self.tilt.rows) == 0]
-        if self.tilt.base is not None:
-            return len(self.candidates)
-        return self.kernel.size - len(np.union1d(excluded, self.state.cart))
+    def pool(self) -> Pool:
+        """The candidates among which pairs are searched."""
+        return Pool.of(self.conditional, self.tilt, self.candidates, pool_size(self.k))
 
-    def rows_and_columns(self, factors: Matrix) -> tuple[Matrix, Matrix]:
-        """F_S W and W F_Sᵀ for the factors (m, R) of a set S, without forming W."""
-        kernel, left, right = self.kernel, self.state.left, self.state.right
-        rows = kernel.times_core(factors) - (factors @ left) @ right
-        return rows, kernel.times_core_transposed(factors).T - left @ (right @ factors.T)
+    def given(self, items: Sequence[int]) -> tuple[ConditionalKernel, ChosenItems]:
+        """The kernel given the cart and the items chosen so far."""
+        chosen, cart = ChosenItems.of(self.conditional, items), self.conditional
+        left, right = np.hstack([cart.left, chosen.left]), np.vstack([cart.right, chosen.right])
+        return ConditionalKernel(self.kernel, left, right), chosen
 
-    def block(self, rows: ArrayLike) -> Matrix:
-        """The tilted kernel given the cart, restricted to `rows`."""
-        index = np.asarray(rows, dtype=np.intp)
-        factors = self.kernel.factors[index].astype(np.float64)
-        plain = self.rows_and_columns(factors)[0] @ factors.T + np.diag(self.kernel.diagonal[index])
-        tau = np.sqrt(self.tilt.at(index))
-        return np.asarray(plain * np.outer(tau, tau))
+    def block(self, rows: Indices) -> Matrix:
+        """The tilted K restricted to `rows`."""
+        tau = np.sqrt(self.tilt.at(rows))
+        block: Matrix = self.conditional.submatrix(rows) * np.outer(tau, tau)
+        return block
 
-    def given(self, items: Sequence[int]) -> tuple[GainForm, Choice]:
-        """The gains given the cart and the items chosen so far."""
-        choice = Choice.of(self, items)
-        left = np.hstack([self.state.left, choice.left])
-        return GainForm(self.kernel, left, np.vstack([self.state.right, choice.right])), choice
+    def log_det(self, rows: Indices) -> float:
+        """log det of the tilted K restricted to `rows`, −∞ if the determinant is not positive."""
+        sign, value = np.linalg.slogdet(self.block(rows))
+        return float(value) if sign > 0 else -np.inf
 
-    def bundle(self, items: Sequence[int]) -> Bundle:
-        """The answer for chosen items, cut where they stop adding anything."""
+    def bundle(self, items: Sequence[int] | Indices) -> Bundle:
+        """The bundle of the chosen items, up to the first one without a gain."""
         rows = np.array(items, dtype=np.intp)
-        gains = marginal_gains(self.block(rows), self._scales(rows))
-        log_det = float(np.log(gains).sum())
-        return Bundle(rows[: len(gains)], log_det, gains, self.available)
-
-    def _scales(self, rows: Indices) -> Vector:
-        scales: Vector = self.kernel.item_scales[rows] ** 2 * self.tilt.at(rows)
-        return scales
+        gains = sequential_gains(self.block(rows), least_gains(self.conditional, self.tilt, rows))
+        return Bundle(rows[: len(gains)], float(np.log(gains).sum()), gains)
 
 
 @dataclass(frozen=True, eq=False)
-class Choice:
-    """The small system of the chosen items S, as the cart's: K_S⁻¹, W F_Sᵀ K_S⁻¹ and F_S W."""
+class ChosenItems:
+    """A set S of chosen items under the conditional kernel K = Diag(d) + F W Fᵀ."""
 
     rows: Indices
-    inverse: Matrix  # (m, m)
-    left: Matrix  # (R, m)
-    right: Matrix  # (m, R)
+    inverse: Matrix  # K_S⁻¹ (m, m)
+    left: Matrix  # W F_Sᵀ K_S⁻¹ (R, m)
+    right: Matrix  # F_S W (m, R)
 
     @classmethod
-    def of(cls, problem: Problem, items: Sequence[int]) -> Choice:
-        """Solve for `items`, leaving out any that add nothing to the others."""
-        rows = np.array(items, dtype=np.intp)
-        factors = problem.kernel.factors[rows].astype(np.float64)
-        right, columns = problem.rows_and_columns(factors)
-        block = right @ factors.T + np.diag(problem.kernel.diagonal[rows])
-        kept, inverse = invert(block, problem.kernel.item_scales[rows])
+    def of(cls, conditional: ConditionalKernel, items: Sequence[int]) -> ChosenItems:
+        """Invert K_S, without the items that add no information to the others."""
+        rows, kernel = np.array(items, dtype=np.intp), conditional.kernel
+        factors = kernel.rows(rows)
+        right, columns = conditional.rows_and_columns(factors)
+        kept, inverse = invert(right @ factors.T + np.diag(kernel.diagonal[rows]), kernel.item_scales[rows])
         return cls(rows[kept], inverse, columns[:, kept] @ inverse, right[kept])
 
 
-def marginal_gains(block: Matrix, scales: Vector) -> Vector:
-    """The ratios of the leading minors of `block`, up to the first item that adds nothing.
+def sequential_gains(block: Matrix, least: Vector) -> Vector:
+    """The ratios of consecutive leading minors of `block`, up to the first item whose gain is below `least`.
 
-    Where a leading minor is 0 but a later one is not (items with a gain only as a pair), those items share
-    the ratio equally.
+    If a leading minor is 0 but a later one is not (items with a gain only as a pair), the items in between
+    share the ratio equally.
     """
     gains: list[float] = []
     log_before, waiting = 0.0, 0
     for size in range(1, len(block) + 1):
         waiting += 1
         sign, log_minor = np.linalg.slogdet(block[:size, :size])
-        floor = np.log(np.maximum(_NO_GAIN * scales[size - waiting : size], np.finfo(np.float64).tiny)).sum()
+        floor = np.log(np.maximum(least[size - waiting : size], np.finfo(np.float64).tiny)).sum()
         if sign > 0 and log_minor - log_before > floor:
             gains += [float(np.exp((log_minor - log_before) / waiting))] * waiting
             log_before, waiting = float(log_minor), 0

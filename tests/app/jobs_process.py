@@ -1,4 +1,4 @@
-"""The real worker as a real process, and a shop whose data it learns from."""
+"""Start the worker as a real process, write training data, and call the job routes."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Generator
 from pathlib import Path
 from typing import Any, Self
 
 import httpx
-from app_process import Service, eventually
 
-from training.generated import generate_baskets
+from tests.app.app_process import Service, clean_environment, eventually
+from training.synthetic import generate_baskets
 
 KEY = "an admin key for tests"
 ADMIN = {"X-Admin-Key": KEY}
@@ -30,18 +30,17 @@ def write_baskets(folder: Path, *, items: int = 40, baskets: int = 1500, seed: i
 
 
 class Worker:
-    """`python -m app worker` beside a store."""
+    """`python -m app worker` in a process group of its own."""
 
     def __init__(self, store: Path, data: Path, **environment: str) -> None:
         self.log_path = store.parent / f"worker-{os.urandom(3).hex()}.log"
-        inherited = {name: value for name, value in os.environ.items() if not name.startswith("TRIPOD_")}
-        inherited.pop("REDIS_URL", None)
         with self.log_path.open("wb") as output:
             self.process = subprocess.Popen(
                 [sys.executable, "-m", "app", "worker", "--store", str(store)],
                 stdout=output,
                 stderr=subprocess.STDOUT,
-                env=inherited | {"TRIPOD_DATA": str(data), "PYTHONUNBUFFERED": "1"} | environment,
+                start_new_session=True,
+                env=clean_environment() | {"TRIPOD_DATA": str(data), "PYTHONUNBUFFERED": "1"} | environment,
             )
 
     def __enter__(self) -> Self:
@@ -55,14 +54,17 @@ class Worker:
             self.process.send_signal(signal.SIGTERM)
         return self.process.wait(60)
 
-    def work_process(self) -> int:
-        """The process id of the job that it runs."""
+    def children(self) -> list[int]:
         path = Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children")
-        return int(eventually(lambda: path.read_text().split(), "no work process")[0])
+        return [int(child) for child in path.read_text().split()]
+
+    def work_process(self) -> int:
+        """The process id of the running job."""
+        return int(eventually(self.children, "no work process")[0])
 
 
 class Operator:
-    """Talks to the job routes of a service."""
+    """A client of the job routes of a service."""
 
     def __init__(self, service: Service) -> None:
         self.client = service.client
@@ -81,8 +83,8 @@ class Operator:
     def cancel(self, job_id: str) -> httpx.Response:
         return self.client.post(f"/training-jobs/{job_id}/cancel", headers=ADMIN)
 
-    def follow(self, job_id: str, **headers: str) -> Iterator[tuple[str, dict[str, Any]]]:
-        """The ids and jobs of all events until the stream ends."""
+    def follow(self, job_id: str, **headers: str) -> Generator[tuple[str, dict[str, Any]]]:
+        """Each event until the stream ends: its id and the job."""
         address = f"/training-jobs/{job_id}/events"
         with self.client.stream("GET", address, headers=ADMIN | headers, timeout=120) as stream:
             assert stream.status_code == 200
@@ -98,12 +100,12 @@ class Operator:
                     event_id = ""
 
     def finished(self, job_id: str) -> dict[str, Any]:
-        """The job at its end."""
+        """Wait until the job has ended, and return it."""
         return list(self.follow(job_id))[-1][1]
 
     def reaches(self, job_id: str, step: int) -> dict[str, Any]:
-        """The job once its fit has done so many steps."""
+        """Wait until the fit has done this many steps, and return the job."""
         for _, job in self.follow(job_id):
             if (job["step"] or 0) >= step:
                 return job
-        raise AssertionError(f"it ended first: {self.job(job_id)}")
+        raise AssertionError(f"the job ended first: {self.job(job_id)}")

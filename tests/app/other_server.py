@@ -1,4 +1,4 @@
-"""A server that is not Tripod."""
+"""An HTTP server that is not Tripod."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 @contextmanager
 def server_of(content: bytes, status: int = 200, **headers: str) -> Iterator[str]:
-    """The address of a server that answers every request with this."""
+    """Start a server that sends the same response to every request, and give its URL."""
 
     class Answer(BaseHTTPRequestHandler):
         def do_GET(self) -> None:

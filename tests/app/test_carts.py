@@ -10,8 +10,9 @@ from typing import Any
 
 import httpx
 import redis
-from app_process import Service, Valkey
-from app_shop import publish
+
+from tests.app.app_process import Service, Valkey, problem
+from tests.app.app_shop import publish
 
 
 def add(shop: httpx.Client, cart_id: str, *item_ids: str, **headers: str) -> httpx.Response:
@@ -23,14 +24,7 @@ def quantities(answer: httpx.Response) -> dict[str, int]:
     return {line["item_id"]: line["quantity"] for line in answer.json()["items"]}
 
 
-def problem(answer: httpx.Response) -> tuple[int, str]:
-    assert answer.headers["content-type"] == "application/problem+json"
-    assert answer.json()["status"] == answer.status_code
-    assert answer.json()["detail"].endswith(".")
-    return answer.status_code, answer.json()["type"].removeprefix("urn:tripod:problem:")
-
-
-def test_a_cart_from_creation_to_deletion(shop: httpx.Client) -> None:
+def test_cart_from_creation_to_deletion(shop: httpx.Client) -> None:
     created = shop.post("/carts")
     assert created.status_code == 201
     address = created.headers["location"]
@@ -51,17 +45,17 @@ def test_a_cart_from_creation_to_deletion(shop: httpx.Client) -> None:
     assert problem(shop.delete(address)) == (404, "cart-not-found")
 
 
-def test_lines_keep_the_order_of_insertion(shop: httpx.Client) -> None:
+def test_cart_lines_keep_their_insertion_order(shop: httpx.Client) -> None:
     names = [f"item {number * 7919 % 499}" for number in range(300)]
     add(shop, "ordered", *names[:200])
     add(shop, "ordered", *names[100:])
     assert list(quantities(shop.get("/carts/ordered"))) == list(dict.fromkeys(names))
 
 
-async def post_until_answered(
+async def post_until_not_503(
     client: httpx.AsyncClient, path: str, key: str | None, **body: Any
 ) -> httpx.Response:
-    """As a careful shop does: a 503 (Redis was slow on a busy machine) is tried again with the same key."""
+    """Repeat the request with the same key after a 503, which a slow Redis on a busy machine causes."""
     headers = {} if key is None else {"Idempotency-Key": key}
     while True:
         answer = await client.post(path, headers=headers, **body)
@@ -70,11 +64,11 @@ async def post_until_answered(
         await asyncio.sleep(int(answer.headers["retry-after"]))
 
 
-def test_parallel_adds_lose_nothing(service: Service) -> None:
+def test_concurrent_adds_are_all_counted(service: Service) -> None:
     async def add_all() -> list[httpx.Response]:
         async with httpx.AsyncClient(base_url=service.client.base_url, timeout=60) as client:
             adds = [
-                post_until_answered(
+                post_until_not_503(
                     client, "/carts/crowded/items", f"add-{number}", json={"item_id": f"item-{number % 10}"}
                 )
                 for number in range(200)
@@ -87,7 +81,7 @@ def test_parallel_adds_lose_nothing(service: Service) -> None:
     assert len({answer.headers["etag"] for answer in answers}) == 200
 
 
-def test_a_change_with_an_old_etag_is_refused(shop: httpx.Client) -> None:
+def test_stale_if_match_is_refused(shop: httpx.Client) -> None:
     first = add(shop, "tagged", "camera-0").headers["etag"]
     second = add(shop, "tagged", "film-0", **{"If-Match": first})
     assert second.status_code == 200
@@ -103,13 +97,13 @@ def test_a_change_with_an_old_etag_is_refused(shop: httpx.Client) -> None:
     assert quantities(shop.get("/carts/tagged")) == {"camera-0": 1, "film-0": 2}
 
 
-def test_a_recreated_cart_never_repeats_an_etag(shop: httpx.Client) -> None:
-    before = add(shop, "reborn", "camera-0").headers["etag"]
-    shop.delete("/carts/reborn")
-    assert add(shop, "reborn", "camera-0").headers["etag"] != before
+def test_recreated_cart_has_a_new_etag(shop: httpx.Client) -> None:
+    before = add(shop, "recreated", "camera-0").headers["etag"]
+    shop.delete("/carts/recreated")
+    assert add(shop, "recreated", "camera-0").headers["etag"] != before
 
 
-def test_a_repeated_idempotency_key_happens_once(shop: httpx.Client) -> None:
+def test_repeated_idempotency_key_changes_the_cart_once(shop: httpx.Client) -> None:
     key = {"Idempotency-Key": "once-1"}
     add(shop, "careful", "camera-0", **key)
     latest = add(shop, "careful", "film-0")
@@ -124,19 +118,19 @@ def test_a_repeated_idempotency_key_happens_once(shop: httpx.Client) -> None:
     assert [answer.status_code for answer in created] == [201, 201]
 
 
-def test_an_idempotency_key_counts_for_one_route_and_one_cart(shop: httpx.Client) -> None:
+def test_idempotency_key_is_valid_for_one_route_and_one_cart(shop: httpx.Client) -> None:
     key = {"Idempotency-Key": "1"}
     mine, yours = add(shop, "mine", "camera-0", **key), add(shop, "yours", "camera-0", **key)
     assert (mine.json()["cart_id"], yours.json()["cart_id"]) == ("mine", "yours")
     assert quantities(yours) == {"camera-0": 1}
     assert shop.post("/carts/mine/checkout", headers=key).json()["status"] == "checked_out"
     assert shop.get("/carts/yours").json()["status"] == "open"
-    # `:` may stand in cart ids and in keys.
+    # Cart ids and keys may both contain `:`.
     add(shop, "colon", "camera-0", **{"Idempotency-Key": "a:b"})
     assert quantities(add(shop, "colon:a", "camera-0", **{"Idempotency-Key": "b"})) == {"camera-0": 1}
 
 
-def test_an_idempotency_key_of_a_new_cart_counts_for_one_client(start: Callable[..., Service]) -> None:
+def test_idempotency_key_of_a_creation_is_valid_for_one_client(start: Callable[..., Service]) -> None:
     shop = start(TRIPOD_TRUSTED_PROXIES="127.0.0.1").client
 
     def create(address: str) -> str:
@@ -147,7 +141,7 @@ def test_an_idempotency_key_of_a_new_cart_counts_for_one_client(start: Callable[
     assert create("203.0.113.1") != create("203.0.113.2")
 
 
-def test_a_repeated_request_for_a_cart_that_is_gone_is_answered_404(shop: httpx.Client) -> None:
+def test_repeated_idempotency_key_for_a_deleted_cart_returns_404(shop: httpx.Client) -> None:
     key = {"Idempotency-Key": "once-2"}
     for request in (
         lambda: shop.post("/carts", headers=key),
@@ -159,15 +153,15 @@ def test_a_repeated_request_for_a_cart_that_is_gone_is_answered_404(shop: httpx.
         assert shop.get(f"/carts/{cart_id}").status_code == 404
 
 
-def test_the_memory_of_an_idempotency_key_is_small(start: Callable[..., Service], valkey: Valkey) -> None:
+def test_idempotency_key_takes_little_memory_in_redis(start: Callable[..., Service], valkey: Valkey) -> None:
     shop = start(REDIS_URL=valkey.url).client
     add(shop, "large", *(f"item-{number}" for number in range(400)), **{"Idempotency-Key": "large-1"})
-    with redis.Redis(port=valkey.port) as store:
-        (memory,) = store.keys("tripod:idempotency:*")
-        assert len(store.get(memory)) < 200
+    with redis.Redis(port=valkey.port) as client:
+        (remembered,) = client.keys("tripod:idempotency:*")
+        assert len(client.get(remembered)) < 200
 
 
-def test_limits_of_a_cart(shop: httpx.Client) -> None:
+def test_cart_limits(shop: httpx.Client) -> None:
     assert add(shop, "long", *(f"item-{number}" for number in range(500))).status_code == 200
     assert problem(add(shop, "long", "one-more")) == (409, "cart-full")
     assert add(shop, "long", "item-3").status_code == 200
@@ -183,22 +177,22 @@ def test_limits_of_a_cart(shop: httpx.Client) -> None:
     assert problem(shop.post("/carts/x/items", json={"item_id": "a", "quantity": 0}))[0] == 422
 
 
-def test_checkout_happens_exactly_once_whoever_asks(start: Callable[..., Service], valkey: Valkey) -> None:
+def test_concurrent_checkouts_create_one_purchase(start: Callable[..., Service], valkey: Valkey) -> None:
     service = start(REDIS_URL=valkey.url)
     add(service.client, "family", "camera-0", "film-0")
 
     async def check_out_all() -> list[httpx.Response]:
         async with httpx.AsyncClient(base_url=service.client.base_url, timeout=60) as client:
             keys = [None] * 20 + ["pay-1"] * 20
-            asked = [post_until_answered(client, "/carts/family/checkout", key) for key in keys]
-            return await asyncio.gather(*asked)
+            requests = [post_until_not_503(client, "/carts/family/checkout", key) for key in keys]
+            return await asyncio.gather(*requests)
 
     answers = asyncio.run(check_out_all())
     purchases = {answer.json()["purchase_id"] for answer in answers}
     assert len(purchases) == 1
     assert set(Counter(answer.status_code for answer in answers)) == {200, 409}
-    with redis.Redis(port=valkey.port) as store:
-        log = store.xrange("tripod:purchases")
+    with redis.Redis(port=valkey.port) as client:
+        log = client.xrange("tripod:purchases")
     assert [entry_id.decode() for entry_id, _ in log] == list(purchases)
     fields = log[0][1]
     assert fields[b"cart_id"] == b"family"
@@ -206,7 +200,7 @@ def test_checkout_happens_exactly_once_whoever_asks(start: Callable[..., Service
     assert service.client.get("/carts/family").json()["status"] == "checked_out"
 
 
-def test_a_lost_answer_can_be_asked_for_again(shop: httpx.Client) -> None:
+def test_checkout_repeated_with_its_idempotency_key_returns_the_same_response(shop: httpx.Client) -> None:
     add(shop, "retried", "camera-0")
     first, again = (
         shop.post("/carts/retried/checkout", headers={"Idempotency-Key": "pay-2"}) for _ in range(2)
@@ -215,7 +209,7 @@ def test_a_lost_answer_can_be_asked_for_again(shop: httpx.Client) -> None:
     assert first.json() == again.json()
 
 
-def test_a_checked_out_cart_does_not_change(shop: httpx.Client) -> None:
+def test_checked_out_cart_cannot_be_changed(shop: httpx.Client) -> None:
     add(shop, "done", "camera-0")
     purchase = shop.post("/carts/done/checkout").json()["purchase_id"]
     for refused in (
@@ -229,32 +223,32 @@ def test_a_checked_out_cart_does_not_change(shop: httpx.Client) -> None:
     assert shop.delete("/carts/done").status_code == 204
 
 
-def test_what_cannot_be_checked_out(shop: httpx.Client) -> None:
+def test_checkout_of_an_empty_or_missing_cart_is_refused(shop: httpx.Client) -> None:
     empty = shop.post("/carts").headers["location"]
     assert problem(shop.post(f"{empty}/checkout")) == (409, "cart-empty")
     assert problem(shop.post("/carts/never-made/checkout")) == (404, "cart-not-found")
     assert problem(shop.delete(f"{empty}/items/camera-0")) == (404, "item-not-in-cart")
 
 
-def test_every_use_renews_the_time_to_live(
+def test_every_access_renews_the_time_to_live(
     start: Callable[..., Service], valkey: Valkey, tmp_path: Path
 ) -> None:
     publish(tmp_path / "store")
     service = start(REDIS_URL=valkey.url, TRIPOD_CART_TTL="1000").ready()
     add(service.client, "sliding", "camera-0")
-    store = redis.Redis(port=valkey.port)
+    client = redis.Redis(port=valkey.port)
     for use in (
         lambda: service.client.get("/carts/sliding"),
         lambda: service.client.get("/recommend", params={"cart_id": "sliding"}),
         lambda: add(service.client, "sliding", "film-0"),
     ):
-        store.expire("tripod:cart:sliding", 500)
+        client.expire("tripod:cart:sliding", 500)
         assert use().is_success
-        assert store.ttl("tripod:cart:sliding") > 900
-    store.close()
+        assert client.ttl("tripod:cart:sliding") > 900
+    client.close()
 
 
-def test_an_unused_cart_expires(start: Callable[..., Service]) -> None:
+def test_unused_cart_expires(start: Callable[..., Service]) -> None:
     service = start(TRIPOD_CART_TTL="1")
     assert add(service.client, "short", "camera-0").status_code == 200
     time.sleep(1.5)  # reading it in between would renew it

@@ -1,4 +1,4 @@
-"""What HTTP promises, whatever the route: HEAD, conditions, caching, content types, compression, paths."""
+"""HTTP semantics of all routes: HEAD, conditional requests, caching, content types, compression, paths."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from urllib.parse import quote
 
 import httpx
 import pytest
-from app_process import ADMIN_KEY, Service, Valkey, eventually
-from app_shop import draft, item_ids, publish
 
 from model_store import ModelStore
+from tests.app.app_process import ADMIN_KEY, Service, Valkey, eventually, problem
+from tests.app.app_shop import draft, item_ids, publish
 
 FROM_CATALOGUE = [
     "/items?q=cam",
@@ -26,12 +26,7 @@ FROM_CATALOGUE = [
     "/bundles?k=2",
 ]
 NOT_STORED = ["/carts/kept", "/recommend?cart_id=kept", "/bundles?cart_id=kept", "/training-jobs", "/healthz"]
-ODD_IDS = ["x/related", "a/b", "100%", "a%2Fb", "ü", "a,b", "with space", "a?b#c"]
-
-
-def problem(answer: httpx.Response) -> tuple[int, str]:
-    assert answer.headers["content-type"] == "application/problem+json"
-    return answer.status_code, answer.json()["type"].removeprefix("urn:tripod:problem:")
+SPECIAL_IDS = ["x/related", "a/b", "100%", "a%2Fb", "ü", "a,b", "with space", "a?b#c"]
 
 
 @pytest.fixture(scope="module")
@@ -42,7 +37,7 @@ def cart(shop: httpx.Client) -> str:
 
 @pytest.mark.usefixtures("cart")
 @pytest.mark.parametrize("path", [*FROM_CATALOGUE, *NOT_STORED, "/metrics", "/", "/openapi.json"])
-def test_head_gives_the_headers_of_get(shop: httpx.Client, path: str) -> None:
+def test_head_has_the_headers_of_get(shop: httpx.Client, path: str) -> None:
     head, get = shop.head(path), shop.get(path)
     assert head.status_code == get.status_code == 200
     assert head.content == b""
@@ -52,7 +47,7 @@ def test_head_gives_the_headers_of_get(shop: httpx.Client, path: str) -> None:
     assert "content-length" in head.headers
 
 
-def test_head_of_what_is_not_there_is_404_without_a_body(shop: httpx.Client) -> None:
+def test_head_of_a_missing_cart_returns_404_without_a_body(shop: httpx.Client) -> None:
     missing = shop.head("/carts/nobody")
     assert (missing.status_code, missing.content) == (404, b"")
     assert shop.head("/recommend/batch").status_code == 405
@@ -70,7 +65,7 @@ def test_head_of_an_event_stream_ends_at_once(shop: httpx.Client) -> None:
         shop.post(f"/training-jobs/{job}/cancel")
 
 
-def test_a_cart_is_not_sent_again_to_who_has_it(shop: httpx.Client, cart: str) -> None:
+def test_cart_with_matching_if_none_match_returns_304(shop: httpx.Client, cart: str) -> None:
     etag = shop.get(cart).headers["etag"]
     for named in (etag, f"W/{etag}", f'"other", {etag}', "*"):
         answer = shop.get(cart, headers={"If-None-Match": named})
@@ -83,7 +78,7 @@ def test_a_cart_is_not_sent_again_to_who_has_it(shop: httpx.Client, cart: str) -
 
 
 @pytest.mark.parametrize("path", FROM_CATALOGUE)
-def test_an_answer_from_the_catalogue_is_asked_for_again_by_its_etag(shop: httpx.Client, path: str) -> None:
+def test_catalogue_response_with_matching_if_none_match_returns_304(shop: httpx.Client, path: str) -> None:
     first = shop.get(path)
     etag = first.headers["etag"]
     assert etag.startswith('W/"')
@@ -95,14 +90,14 @@ def test_an_answer_from_the_catalogue_is_asked_for_again_by_its_etag(shop: httpx
     assert shop.head(path, headers={"If-None-Match": etag}).status_code == 304
 
 
-def test_different_questions_have_different_etags(shop: httpx.Client) -> None:
+def test_different_urls_have_different_etags(shop: httpx.Client) -> None:
     paths = [*FROM_CATALOGUE, "/recommend?items=camera-1", "/recommend?items=camera-0&k=3"]
     assert len({shop.get(path).headers["etag"] for path in paths}) == len(paths)
     missing = shop.get("/items/nothing", headers={"If-None-Match": "*"})
     assert missing.status_code == 404
 
 
-def test_an_etag_that_matches_saves_the_work(service: Service) -> None:
+def test_matching_etag_computes_no_gains(service: Service) -> None:
     shop = service.client
     etag = shop.get("/bundles?k=7").headers["etag"]
     before = service.metric("tripod_gains_computed_total")
@@ -110,13 +105,14 @@ def test_an_etag_that_matches_saves_the_work(service: Service) -> None:
     assert service.metric("tripod_gains_computed_total") == before
 
 
-def test_a_new_model_changes_every_etag(start: Callable[..., Service], tmp_path: Path) -> None:
+def test_new_model_changes_every_etag(start: Callable[..., Service], tmp_path: Path) -> None:
     publish(tmp_path / "store")
     service = start().ready()
     before = {path: service.client.get(path).headers["etag"] for path in FROM_CATALOGUE}
     version = publish(tmp_path / "store")
     eventually(
-        lambda: service.client.get("/models/active").json()["version"] == version, "it was never loaded"
+        lambda: service.client.get("/models/active").json()["version"] == version,
+        "the new model was not loaded",
     )
     for path, etag in before.items():
         answer = service.client.get(path, headers={"If-None-Match": etag})
@@ -124,7 +120,7 @@ def test_a_new_model_changes_every_etag(start: Callable[..., Service], tmp_path:
         assert answer.headers["etag"] != etag
 
 
-def test_a_changed_item_changes_every_etag_in_every_process(
+def test_changed_item_changes_every_etag_in_every_process(
     start: Callable[..., Service], valkey: Valkey, tmp_path: Path
 ) -> None:
     publish(tmp_path / "store")
@@ -139,29 +135,29 @@ def test_a_changed_item_changes_every_etag_in_every_process(
     assert changed.status_code == 200
     after = etags(one)
     assert not set(before.values()) & set(after.values())
-    eventually(lambda: etags(two) == after, "the other process has other tags")
+    eventually(lambda: etags(two) == after, "the other process has other ETags")
 
 
 @pytest.mark.usefixtures("cart")
 @pytest.mark.parametrize("path", NOT_STORED)
-def test_what_is_private_or_changes_by_itself_is_not_stored(shop: httpx.Client, path: str) -> None:
+def test_responses_with_carts_jobs_or_health_are_no_store(shop: httpx.Client, path: str) -> None:
     assert shop.get(path).headers["cache-control"] == "no-store"
 
 
-def test_problems_and_answers_to_posts_are_not_stored(shop: httpx.Client) -> None:
+def test_problems_and_post_responses_are_no_store(shop: httpx.Client) -> None:
     for answer in (shop.get("/nowhere"), shop.get("/items/nothing"), shop.post("/recommend", json={})):
         assert answer.headers["cache-control"] == "no-store"
         assert "etag" not in answer.headers
 
 
-def test_a_quoted_star_in_if_match_is_a_tag(shop: httpx.Client, cart: str) -> None:
+def test_quoted_star_in_if_match_is_an_etag(shop: httpx.Client, cart: str) -> None:
     quantity = {"json": {"quantity": 1}}
     refused = shop.put(f"{cart}/items/camera-0", **quantity, headers={"If-Match": '"*"'})
     assert problem(refused) == (412, "cart-changed")
     assert shop.put(f"{cart}/items/camera-0", **quantity, headers={"If-Match": "*"}).status_code == 200
 
 
-def test_no_content_has_no_content_type(shop: httpx.Client) -> None:
+def test_204_has_no_content_type(shop: httpx.Client) -> None:
     location = shop.post("/carts").headers["location"]
     deleted = shop.delete(location)
     assert deleted.status_code == 204
@@ -170,7 +166,7 @@ def test_no_content_has_no_content_type(shop: httpx.Client) -> None:
 
 @pytest.mark.parametrize("path", ["/recommend", "/recommend/batch", "/bundles", "/carts/x/items"])
 @pytest.mark.parametrize("kind", [None, "text/plain", "application/x-www-form-urlencoded"])
-def test_a_body_that_is_not_said_to_be_json_is_415(shop: httpx.Client, path: str, kind: str | None) -> None:
+def test_body_without_json_content_type_returns_415(shop: httpx.Client, path: str, kind: str | None) -> None:
     answer = shop.post(
         path, content=b'{"item_id": "a"}', headers={} if kind is None else {"Content-Type": kind}
     )
@@ -178,17 +174,17 @@ def test_a_body_that_is_not_said_to_be_json_is_415(shop: httpx.Client, path: str
     assert "Content-Type: application/json" in answer.json()["detail"]
 
 
-def test_json_may_have_parameters_and_other_names(shop: httpx.Client) -> None:
+def test_json_content_type_with_parameters_or_suffix_is_accepted(shop: httpx.Client) -> None:
     for kind in ("application/json; charset=utf-8", "application/vnd.shop+json"):
         answer = shop.post("/recommend", content=b'{"k": 1}', headers={"Content-Type": kind})
         assert answer.status_code == 200, kind
 
 
-def test_a_missing_admin_key_is_401_and_a_wrong_one_403(shop: httpx.Client) -> None:
-    with httpx.Client(base_url=shop.base_url) as stranger:
+def test_missing_admin_key_returns_401_and_wrong_one_403(shop: httpx.Client) -> None:
+    with httpx.Client(base_url=shop.base_url) as client:
         for call in (
-            lambda **more: stranger.patch("/items/film-1", json={"boost": 2}, **more),
-            lambda **more: stranger.get("/training-jobs", **more),
+            lambda **more: client.patch("/items/film-1", json={"boost": 2}, **more),
+            lambda **more: client.get("/training-jobs", **more),
         ):
             missing = call()
             assert problem(missing) == (401, "unauthorized")
@@ -198,7 +194,7 @@ def test_a_missing_admin_key_is_401_and_a_wrong_one_403(shop: httpx.Client) -> N
 
 
 @pytest.mark.parametrize(
-    ("path", "body", "where", "words"),
+    ("path", "body", "where", "text"),
     [
         ("/carts/x/items", {"item_id": "a", "amount": 2}, "body.amount", "only item_id, quantity"),
         ("/carts/x/items", {"items": [{"item_id": 7}]}, "body.items.0.item_id", "valid string"),
@@ -208,22 +204,22 @@ def test_a_missing_admin_key_is_401_and_a_wrong_one_403(shop: httpx.Client) -> N
         ("/training-jobs", {"options": {"step": 1}}, "body.options.step", "only kernel, rank"),
     ],
 )
-def test_a_wrong_part_is_named_as_the_caller_wrote_it(
-    shop: httpx.Client, path: str, body: Any, where: str, words: str
+def test_invalid_body_member_is_named_by_its_path(
+    shop: httpx.Client, path: str, body: Any, where: str, text: str
 ) -> None:
     answer = shop.post(path, json=body)
     assert problem(answer) == (422, "invalid-request")
     messages = {part["where"]: part["message"] for part in answer.json()["errors"]}
-    assert words in messages[where]
+    assert text in messages[where]
 
 
-def test_an_unknown_query_parameter_is_told_which_there_are(shop: httpx.Client) -> None:
+def test_unknown_query_parameter_error_lists_the_known_ones(shop: httpx.Client) -> None:
     detail = shop.get("/items/camera-0/related", params={"kk": 3}).json()["detail"]
     known = "exclude, category, min_price, max_price, in_stock, relation, k"
     assert detail == f"query.kk: there is no 'kk' here, only {known}."
 
 
-def test_long_answers_are_compressed_for_who_understands_it(service: Service) -> None:
+def test_long_responses_are_compressed_if_the_client_accepts_gzip(service: Service) -> None:
     with httpx.Client(base_url=service.client.base_url) as client:
 
         def raw(path: str, encoding: str) -> tuple[httpx.Headers, bytes]:
@@ -237,46 +233,51 @@ def test_long_answers_are_compressed_for_who_understands_it(service: Service) ->
         assert "content-encoding" not in plain_headers
         assert gzip.decompress(packed) == plain
         assert len(packed) < len(plain) / 3
-        usual, _ = raw("/recommend?items=camera-0,tripod-1&k=10&explain=true", "gzip")
-        assert "content-encoding" not in usual
+        short, _ = raw("/recommend?items=camera-0,tripod-1&k=10&explain=true", "gzip")
+        assert "content-encoding" not in short
 
 
-def shop_with_odd_ids() -> Any:
+def draft_with_special_ids() -> Any:
     planted = draft()
-    ids = (*ODD_IDS, *item_ids()[len(ODD_IDS) :])
+    ids = (*SPECIAL_IDS, *item_ids()[len(SPECIAL_IDS) :])
     return replace(planted, items=replace(planted.items, ids=ids))
 
 
 @pytest.fixture(scope="module")
-def odd_shop(tmp_path_factory: pytest.TempPathFactory) -> Any:
-    store = tmp_path_factory.mktemp("odd") / "store"
+def special_shop(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    store = tmp_path_factory.mktemp("special") / "store"
     models = ModelStore(store)
-    models.activate(models.publish(shop_with_odd_ids()))
+    models.activate(models.publish(draft_with_special_ids()))
     with Service(store, TRIPOD_ADMIN_KEY=ADMIN_KEY) as running:
         running.client.headers["X-Admin-Key"] = ADMIN_KEY
         yield running.ready().client
 
 
-@pytest.mark.parametrize("item_id", ODD_IDS)
-def test_an_item_is_reached_whatever_its_id_is(odd_shop: httpx.Client, item_id: str) -> None:
+@pytest.mark.parametrize("item_id", SPECIAL_IDS)
+def test_item_with_special_characters_in_its_id_is_reachable(
+    special_shop: httpx.Client, item_id: str
+) -> None:
     path = quote(item_id, safe="")
-    assert odd_shop.get(f"/items/{path}").json()["item_id"] == item_id
-    assert odd_shop.get(f"/items/{path}/related").json()["item_id"] == item_id
-    assert odd_shop.patch(f"/items/{path}", json={"price": 3}).json()["price"] == 3
-    line = f"/carts/odd/items/{path}"
-    assert odd_shop.put(line, json={"quantity": 2}).json()["items"] == [{"item_id": item_id, "quantity": 2}]
-    assert odd_shop.delete(line).json()["items"] == []
+    assert special_shop.get(f"/items/{path}").json()["item_id"] == item_id
+    assert special_shop.get(f"/items/{path}/related").json()["item_id"] == item_id
+    assert special_shop.patch(f"/items/{path}", json={"price": 3}).json()["price"] == 3
+    line = f"/carts/special/items/{path}"
+    assert special_shop.put(line, json={"quantity": 2}).json()["items"] == [
+        {"item_id": item_id, "quantity": 2}
+    ]
+    assert special_shop.delete(line).json()["items"] == []
 
 
-def test_slashes_that_are_not_encoded_still_work(odd_shop: httpx.Client) -> None:
-    assert odd_shop.get("/items/a/b").json()["item_id"] == "a/b"
-    assert odd_shop.get("/items/a/b/related").json()["item_id"] == "a/b"
-    assert odd_shop.get("/items/x/related").status_code == 404  # what is related to x, which is unknown
+def test_unencoded_slashes_in_item_ids_work(special_shop: httpx.Client) -> None:
+    assert special_shop.get("/items/a/b").json()["item_id"] == "a/b"
+    assert special_shop.get("/items/a/b/related").json()["item_id"] == "a/b"
+    related_to_x = special_shop.get("/items/x/related")
+    assert related_to_x.status_code == 404  # item x does not exist
 
 
-def test_a_json_array_in_a_query_names_ids_with_commas(odd_shop: httpx.Client) -> None:
+def test_query_lists_item_ids_as_json_array_or_separated_by_commas(special_shop: httpx.Client) -> None:
     def considered(items: Any) -> list[str]:
-        answer = odd_shop.get("/recommend", params={"items": items})
+        answer = special_shop.get("/recommend", params={"items": items})
         cart = answer.json()["cart"]
         return [*cart["items"], *cart["unknown_items"]]
 
@@ -284,16 +285,16 @@ def test_a_json_array_in_a_query_names_ids_with_commas(odd_shop: httpx.Client) -
     assert considered("a/b,ü") == considered(["a/b", "ü"]) == ["a/b", "ü"]
     assert considered(['["a,b"]', "ü"]) == ["a,b", "ü"]
     assert considered("[x],ü") == ["ü", "[x]"]  # an id may begin with a bracket
-    bundles = odd_shop.get("/bundles", params={"items": '["a,b"]', "exclude": '["ü"]', "k": 2}).json()
+    bundles = special_shop.get("/bundles", params={"items": '["a,b"]', "exclude": '["ü"]', "k": 2}).json()
     assert bundles["cart"]["items"] == ["a,b"]
     for broken in ('["a","b"', '["a", 3]'):
-        answer = odd_shop.get("/recommend", params={"items": broken})
+        answer = special_shop.get("/recommend", params={"items": broken})
         assert answer.status_code == 422
         assert answer.json()["detail"].startswith("query.items")
 
 
 @pytest.mark.parametrize("item_id", [".", ".."])
-def test_dots_are_no_item_ids(shop: httpx.Client, item_id: str) -> None:
+def test_dots_are_refused_as_item_ids_and_cart_ids(shop: httpx.Client, item_id: str) -> None:
     shop.post("/carts/dotted/items", json={"item_id": "camera-0"})
     refused = shop.post("/carts/dotted/items", json={"item_id": item_id})
     assert problem(refused) == (422, "invalid-request")

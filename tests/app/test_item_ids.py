@@ -1,4 +1,4 @@
-"""Which item ids are taken, and that what release 0.1 took does no harm."""
+"""Which item ids are accepted, and that ids accepted by release 0.1 do no harm."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from typing import Any
 import httpx
 import pytest
 import redis
-from app_process import Service, Valkey
-from app_shop import draft, item_ids
 
 from model_store import ModelStore
+from tests.app.app_process import Service, Valkey
+from tests.app.app_shop import draft, item_ids
 
 LONG = "x" * 300
 OLD_IDS = ["tab\there", "line\nbreak", "delete\x7f", LONG, ".."]
@@ -22,7 +22,7 @@ OLD_IDS = ["tab\there", "line\nbreak", "delete\x7f", LONG, ".."]
 
 @pytest.fixture(scope="module")
 def old_shop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[httpx.Client]:
-    """A model as release 0.1 published it from data with such ids, and with a long category."""
+    """A model with item ids and a long category that release 0.1 accepted and this one refuses."""
     store = ModelStore(tmp_path_factory.mktemp("old") / "store")
     planted = draft()
     items = replace(
@@ -47,12 +47,12 @@ def old_shop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[httpx.Client]
         "/recommend?k=60&explain=true",
     ],
 )
-def test_any_id_and_category_of_a_model_is_shown(old_shop: httpx.Client, path: str) -> None:
+def test_responses_accept_any_item_id_and_category_of_a_model(old_shop: httpx.Client, path: str) -> None:
     answer = old_shop.get(path)
     assert answer.status_code == 200, answer.text
 
 
-def test_odd_ids_of_a_model_are_shown_as_they_are(old_shop: httpx.Client) -> None:
+def test_item_ids_of_a_model_are_shown_unchanged(old_shop: httpx.Client) -> None:
     shown = [item["item_id"] for item in old_shop.get("/items").json()["items"]]
     assert shown[: len(OLD_IDS)] == OLD_IDS
     assert old_shop.get("/categories").json()["categories"][0] == {"category": LONG, "items": 1}
@@ -61,7 +61,7 @@ def test_odd_ids_of_a_model_are_shown_as_they_are(old_shop: httpx.Client) -> Non
 
 
 @pytest.mark.parametrize(
-    ("item_id", "words"),
+    ("item_id", "text"),
     [
         ("", "1 to 256 characters"),
         ("x" * 257, "1 to 256 characters"),
@@ -70,7 +70,7 @@ def test_odd_ids_of_a_model_are_shown_as_they_are(old_shop: httpx.Client) -> Non
         ("..", "`.` and `..` cannot be item ids"),
     ],
 )
-def test_one_rule_holds_for_every_id_in_a_request(shop: httpx.Client, item_id: str, words: str) -> None:
+def test_invalid_item_id_in_a_request_returns_422(shop: httpx.Client, item_id: str, text: str) -> None:
     requests: list[tuple[str, str, dict[str, Any]]] = [
         ("/carts/x/items", "body.item_id", {"item_id": item_id}),
         ("/carts/x/items", "body.items.0.item_id", {"items": [{"item_id": item_id}]}),
@@ -83,25 +83,25 @@ def test_one_rule_holds_for_every_id_in_a_request(shop: httpx.Client, item_id: s
         assert answer.status_code == 422
         (error,) = answer.json()["errors"]
         assert error["where"] == where
-        assert words in error["message"]
+        assert text in error["message"]
 
 
-def test_an_id_of_256_characters_is_taken(shop: httpx.Client) -> None:
+def test_item_id_of_256_characters_is_accepted(shop: httpx.Client) -> None:
     assert shop.post("/carts/long-id/items", json={"item_id": "ü" * 256}).status_code == 200
 
 
-def test_a_cart_of_release_0_1_with_an_id_that_is_refused_by_now_is_read_and_checked_out(
+def test_cart_of_release_0_1_with_a_now_invalid_item_id_can_be_read_and_checked_out(
     start: Callable[..., Service], valkey: Valkey
 ) -> None:
     shop = start(REDIS_URL=valkey.url).client
     old = {"cart_id": "old", "created": 1, "updated": 2, "changes": 1, "birth": "1.2", "etag": "1.2-1"}
-    with redis.Redis(port=valkey.port) as store:
-        store.set("tripod:cart:old", json.dumps({**old, "lines": [["..", 3], ["camera-0", 1]]}))
+    with redis.Redis(port=valkey.port) as client:
+        client.set("tripod:cart:old", json.dumps({**old, "lines": [["..", 3], ["camera-0", 1]]}))
         assert shop.get("/carts/old").json()["items"] == [
             {"item_id": "..", "quantity": 3},
             {"item_id": "camera-0", "quantity": 1},
         ]
         assert shop.post("/carts/old/items", json={"item_id": "film-0"}).status_code == 200
         assert shop.post("/carts/old/checkout").json()["status"] == "checked_out"
-        ((_, entry),) = store.xrange("tripod:purchases")
+        ((_, entry),) = client.xrange("tripod:purchases")
     assert json.loads(entry[b"lines"]) == [["..", 3], ["camera-0", 1], ["film-0", 1]]

@@ -8,13 +8,11 @@ from typing import Any
 import httpx
 import numpy as np
 import pytest
-from app_process import Service, Valkey, eventually
-from app_shop import draft, item_ids, planted_kernel, publish
 from scipy import stats
 
 from model_store import ModelStore
-
-KEY = "a-key-of-the-operator"
+from tests.app.app_process import ADMIN_KEY, Service, Valkey, eventually
+from tests.app.app_shop import draft, item_ids, planted_kernel, publish
 
 
 def recommended(shop: httpx.Client, **query: Any) -> dict[str, dict[str, Any]]:
@@ -22,7 +20,7 @@ def recommended(shop: httpx.Client, **query: Any) -> dict[str, dict[str, Any]]:
     return {item["item_id"]: item for item in answer["items"]}
 
 
-def test_search_pages_through_everything_once(shop: httpx.Client) -> None:
+def test_item_search_pages_return_every_item_once(shop: httpx.Client) -> None:
     seen: list[str] = []
     query: dict[str, Any] = {"limit": 7}
     while True:
@@ -34,17 +32,17 @@ def test_search_pages_through_everything_once(shop: httpx.Client) -> None:
     assert seen == item_ids()
 
 
-def test_search_by_words_and_category(shop: httpx.Client) -> None:
+def test_item_search_by_words_and_category(shop: httpx.Client) -> None:
     found = shop.get("/items", params={"q": "1 CAM"}).json()["items"]
     assert [item["item_id"] for item in found] == [f"camera-{n}" for n in (1, 10, 11, 12, 13, 14)]
     photo = shop.get("/items", params={"category": "Photo", "q": "-14"}).json()["items"]
     assert [item["item_id"] for item in photo] == ["camera-14", "compact-14"]
-    assert shop.get("/items", params={"category": "Unheard"}).json()["items"] == []
+    assert shop.get("/items", params={"category": "Unknown"}).json()["items"] == []
     for cursor in ("%%%", "bm8gc3VjaCBpdGVt", "é"):
         assert shop.get("/items", params={"cursor": cursor}).status_code == 422
 
 
-def test_an_item(shop: httpx.Client) -> None:
+def test_item_details(shop: httpx.Client) -> None:
     assert shop.get("/items/camera-2").json() == {
         "item_id": "camera-2",
         "name": "Camera 2",
@@ -64,7 +62,7 @@ def related(shop: httpx.Client, **query: Any) -> list[str]:
     return [item["item_id"] for item in answer["items"]]
 
 
-def test_related_items_have_the_lift_that_the_counts_give(shop: httpx.Client) -> None:
+def test_related_items_have_the_posterior_lift_of_their_counts(shop: httpx.Client) -> None:
     complements = shop.get("/items/camera-4/related").json()
     assert complements["relation"] == "complement"
     (substitute,) = shop.get("/items/camera-4/related", params={"relation": "substitute"}).json()["items"]
@@ -84,17 +82,17 @@ def test_related_items_have_the_lift_that_the_counts_give(shop: httpx.Client) ->
         assert item["lift_high"] == pytest.approx(posterior.ppf(0.975), rel=0.02)
         assert item["name"] == item["item_id"].replace("-", " ").capitalize()
     assert related(shop, k=1) == ["tripod-4"]
-    assert shop.get("/items/odd/related").status_code == 404
+    assert shop.get("/items/unknown-1/related").status_code == 404
 
 
-def test_an_item_without_relations_has_empty_lists(shop: httpx.Client) -> None:
+def test_item_without_substitutes_has_an_empty_list(shop: httpx.Client) -> None:
     answer = shop.get("/items/film-4/related", params={"relation": "substitute"}).json()
     assert answer["items"] == []
 
 
-def test_related_items_obey_the_filters_of_recommendations(shop: httpx.Client) -> None:
+def test_related_items_filters(shop: httpx.Client) -> None:
     assert related(shop) == ["tripod-4", "film-4"]
-    assert related(shop, exclude="tripod-4,unheard-of") == ["film-4"]
+    assert related(shop, exclude="tripod-4,unknown-1") == ["film-4"]
     assert related(shop, exclude='["film-4"]') == ["tripod-4"]
     assert related(shop, category="Accessories") == ["tripod-4", "film-4"]
     assert related(shop, category="Photo") == []
@@ -105,7 +103,7 @@ def test_related_items_obey_the_filters_of_recommendations(shop: httpx.Client) -
     assert "min_price must not be above max_price" in answer.json()["detail"]
 
 
-def test_related_items_with_an_unknown_price_are_left_out_by_a_price_limit(shop: httpx.Client) -> None:
+def test_related_items_price_filter_excludes_unknown_prices(shop: httpx.Client) -> None:
     def films(**query: Any) -> list[str]:
         answer = shop.get("/items/camera-1/related", params=query).json()  # film-1 has no price
         return [item["item_id"] for item in answer["items"]]
@@ -114,9 +112,9 @@ def test_related_items_with_an_unknown_price_are_left_out_by_a_price_limit(shop:
     assert films(max_price=1e6) == []
 
 
-def test_related_items_that_are_sold_out_or_hidden_are_not_shown(shop: httpx.Client) -> None:
+def test_related_items_exclude_sold_out_and_hidden_items(shop: httpx.Client) -> None:
     sold_out = shop.get("/items/camera-1/related").json()["items"]
-    assert "tripod-1" not in [item["item_id"] for item in sold_out]  # sold out as the model has it
+    assert "tripod-1" not in [item["item_id"] for item in sold_out]  # sold out in the model
     for change in ({"in_stock": False}, {"boost": 0}):
         shop.patch("/items/tripod-4", json=change)
         assert related(shop) == ["film-4"]
@@ -125,8 +123,8 @@ def test_related_items_that_are_sold_out_or_hidden_are_not_shown(shop: httpx.Cli
     assert related(shop) == ["tripod-4", "film-4"]
 
 
-def test_a_model_without_lifts_relates_nothing(start: Callable[..., Service], tmp_path: Path) -> None:
-    """As every version of release 0.1."""
+def test_model_without_lifts_has_no_relations(start: Callable[..., Service], tmp_path: Path) -> None:
+    """Models of release 0.1 have no lifts."""
     store = ModelStore(tmp_path / "store")
     store.activate(store.publish(replace(draft(), lifts=None)))
     shop = start().ready().client
@@ -136,12 +134,12 @@ def test_a_model_without_lifts_relates_nothing(start: Callable[..., Service], tm
     assert {item["relation"] for item in answer["items"]} == {"neutral"}
     bundle = shop.get("/bundles", params={"items": "camera-3", "k": 2}).json()["bundles"][0]
     assert bundle["lifts"] == []
-    shop.post("/carts/torn/items", json={"items": [{"item_id": n} for n in ("camera-0", "compact-0")]})
-    insights = shop.get("/carts/torn/insights").json()
+    shop.post("/carts/incoherent/items", json={"items": [{"item_id": n} for n in ("camera-0", "compact-0")]})
+    insights = shop.get("/carts/incoherent/insights").json()
     assert insights["complements"] == insights["substitutes"] == []
 
 
-def test_what_the_shop_says_counts_at_once(service: Service) -> None:
+def test_overrides_take_effect_at_once(service: Service) -> None:
     shop = service.client
     before = recommended(shop)
     assert shop.patch("/items/film-3", json={"boost": 2, "price": 7.5}).json()["boost"] == 2
@@ -159,7 +157,7 @@ def test_what_the_shop_says_counts_at_once(service: Service) -> None:
     assert recommended(shop) == before
 
 
-def test_categories_count_their_items(shop: httpx.Client) -> None:
+def test_categories_list_their_number_of_items(shop: httpx.Client) -> None:
     answer = shop.get("/categories").json()
     assert answer["categories"] == [
         {"category": "Photo", "items": 30},
@@ -169,28 +167,30 @@ def test_categories_count_their_items(shop: httpx.Client) -> None:
 
 
 @pytest.mark.parametrize("patch", [{}, {"boost": -1}, {"boost": False}, {"price": "cheap"}, {"stock": 3}])
-def test_a_bad_change_changes_nothing(shop: httpx.Client, patch: dict[str, Any]) -> None:
+def test_invalid_item_patch_changes_nothing(shop: httpx.Client, patch: dict[str, Any]) -> None:
     before = shop.get("/items/film-4").json()
     assert shop.patch("/items/film-4", json=patch).status_code == 422
     assert shop.get("/items/film-4").json() == before
-    assert shop.patch("/items/odd", json={"boost": 1}).status_code == 404
+    assert shop.patch("/items/unknown-1", json={"boost": 1}).status_code == 404
 
 
-def test_changes_reach_all_processes_and_outlive_restarts_and_models(
+def test_overrides_reach_all_processes_and_survive_restarts_and_new_models(
     start: Callable[..., Service], valkey: Valkey, tmp_path: Path
 ) -> None:
     publish(tmp_path / "store")
-    one, two = (start(REDIS_URL=valkey.url, TRIPOD_ADMIN_KEY=KEY).ready() for _ in range(2))
+    one, two = (start(REDIS_URL=valkey.url, TRIPOD_ADMIN_KEY=ADMIN_KEY).ready() for _ in range(2))
     assert one.client.patch("/items/camera-1", json={"in_stock": False}).status_code == 401
-    wrong = {"X-Admin-Key": "a-key-of-nobody"}
+    wrong = {"X-Admin-Key": "a-wrong-admin-key"}
     assert one.client.patch("/items/camera-1", json={"in_stock": False}, headers=wrong).status_code == 403
-    right = {"X-Admin-Key": KEY}
+    right = {"X-Admin-Key": ADMIN_KEY}
     assert one.client.patch("/items/camera-1", json={"in_stock": False}, headers=right).status_code == 200
     assert "camera-1" not in recommended(one.client)
-    eventually(lambda: "camera-1" not in recommended(two.client), "the other process never heard of it")
+    eventually(
+        lambda: "camera-1" not in recommended(two.client), "the other process did not apply the change"
+    )
     newer = publish(tmp_path / "store")
     eventually(
-        lambda: one.client.get("/models/active").json()["version"] == newer, "the new model was never loaded"
+        lambda: one.client.get("/models/active").json()["version"] == newer, "the new model was not loaded"
     )
     assert "camera-1" not in recommended(one.client)
     two.stop()

@@ -8,16 +8,16 @@ from dataclasses import fields
 from pathlib import Path
 
 import pytest
-from app_process import Service, Valkey, eventually
-from app_shop import publish
-from jobs_process import ADMIN, KEY, LONG, QUICK, Operator, Worker, write_baskets
 
 from app.jobs import schemas
 from model_store import Activated, ModelStore
+from tests.app.app_process import Service, Valkey, eventually
+from tests.app.app_shop import publish
+from tests.app.jobs_process import ADMIN, KEY, LONG, QUICK, Operator, Worker, write_baskets
 from training.options import FitOptions
 from training.reading import ReadingRules
 
-pytestmark = pytest.mark.xdist_group("jobs")  # they share a worker, a store and what is active in it
+# The tests share a worker, a model store and its active version.
 
 
 @pytest.fixture(scope="module")
@@ -41,13 +41,13 @@ def operator(shop_with_jobs: Service) -> Operator:
 
 @pytest.fixture(scope="module")
 def worker(folder: Path, shop_with_jobs: Service) -> Iterator[Worker]:
-    assert shop_with_jobs.process.poll() is None  # it brings the Valkey
+    assert shop_with_jobs.process.poll() is None  # it runs the Valkey
     with Worker(folder / "store", folder / "data") as running:
         yield running
 
 
 def left_behind(folder: Path) -> list[str]:
-    """Whatever in the store is neither a whole version nor the pointer or lock."""
+    """Folders in the model store that are not complete versions."""
     store = ModelStore(folder / "store")
     assert store.broken() == {}
     known = {info.version for info in store.versions()} | {"ACTIVE"}
@@ -55,14 +55,16 @@ def left_behind(folder: Path) -> list[str]:
     return [name for name in folders if name not in known]
 
 
-def test_every_fit_option_can_be_given() -> None:
+def test_job_request_accepts_every_option_of_fit() -> None:
     known = {part.name for kind in (FitOptions, ReadingRules) for part in fields(kind)}
     assert known | {"tune", "validation", "only_listed_items", "report"} == set(
         schemas.FitOptions.model_fields
     )
 
 
-def test_without_a_key_in_the_settings_the_routes_are_closed(start: Callable[..., Service]) -> None:
+def test_admin_routes_are_forbidden_without_an_admin_key_in_the_settings(
+    start: Callable[..., Service],
+) -> None:
     service = start()
     for method, path in (
         ("POST", "/training-jobs"),
@@ -79,7 +81,7 @@ def test_without_a_key_in_the_settings_the_routes_are_closed(start: Callable[...
         assert "TRIPOD_ADMIN_KEY is set" in answer.json()["detail"]
 
 
-def test_a_wrong_key_is_refused_and_no_key_is_ever_logged(shop_with_jobs: Service) -> None:
+def test_wrong_admin_key_is_refused_and_keys_are_not_logged(shop_with_jobs: Service) -> None:
     for headers in ({"X-Admin-Key": "a wrong key of some length"}, {"X-Admin-Key": KEY[:-1]}):
         answer = shop_with_jobs.client.get("/training-jobs", headers=headers)
         assert answer.status_code == 403
@@ -90,9 +92,7 @@ def test_a_wrong_key_is_refused_and_no_key_is_ever_logged(shop_with_jobs: Servic
     assert "a wrong key" not in log
 
 
-def test_without_a_worker_a_job_waits_and_says_why_and_only_one_waits(
-    shop_with_jobs: Service, operator: Operator
-) -> None:
+def test_without_a_worker_one_job_waits_with_a_note(shop_with_jobs: Service, operator: Operator) -> None:
     waiting = operator.start(options=QUICK)
     assert waiting["state"] == "queued"
     assert "python -m app worker" in waiting["note"]
@@ -110,7 +110,7 @@ def test_without_a_worker_a_job_waits_and_says_why_and_only_one_waits(
     assert operator.client.get("/training-jobs/none", headers=ADMIN).status_code == 404
 
 
-def test_a_job_is_done_step_by_step_and_a_second_one_is_compared(
+def test_job_reports_its_steps_and_a_second_job_is_compared(
     folder: Path, operator: Operator, worker: Worker
 ) -> None:
     job_id = operator.start(options=QUICK | {"evaluate_every": 10})["job_id"]
@@ -131,12 +131,13 @@ def test_a_job_is_done_step_by_step_and_a_second_one_is_compared(
     resumed = list(operator.follow(job_id, **{"Last-Event-ID": events[middle][0]}))
     assert resumed == events[middle + 1 :]
     for beyond in (f"{int(events[-1][0].split('-')[0]) + 10**9}-0", f"{2**64 - 1}-{2**64 - 1}"):
-        assert list(operator.follow(job_id, **{"Last-Event-ID": beyond})) == []  # it ends, as the job has
+        # The stream ends, because the job has ended.
+        assert list(operator.follow(job_id, **{"Last-Event-ID": beyond})) == []
     for no_id in ("1-99999999999999999999", "99999999999999999999-0", f"{2**64}-0", "5", "abc-1"):
         assert list(operator.follow(job_id, **{"Last-Event-ID": no_id})) == events[-1:]
     assert store.history() == [Activated(jobs[-1]["version"], by_gate=True)]
 
-    assert jobs[0]["request"]["options"]["kernel"] is None  # nobody asked for one
+    assert jobs[0]["request"]["options"]["kernel"] is None  # not in the request
     assert jobs[-1]["options_used"]["kernel"] == "scalable"
 
     second = operator.finished(operator.start(options={"init": "previous"}, activate="never")["job_id"])
@@ -156,7 +157,7 @@ def test_a_job_is_done_step_by_step_and_a_second_one_is_compared(
 
 
 @pytest.mark.usefixtures("worker")
-def test_a_worse_model_is_rejected_unless_told_otherwise(folder: Path, operator: Operator) -> None:
+def test_worse_model_is_rejected_unless_activate_is_always(folder: Path, operator: Operator) -> None:
     store = ModelStore(folder / "store")
     operator.finished(operator.start(options=QUICK, activate="always")["job_id"])
     good = store.active()
@@ -173,7 +174,7 @@ def test_a_worse_model_is_rejected_unless_told_otherwise(folder: Path, operator:
     assert forced["gate"]["accepted"] is False
     assert store.active() == forced["version"]
     assert store.history()[0] == Activated(forced["version"], by_gate=False)
-    # A person chose it: the better one before it is no rival any more.
+    # A person chose this version, so the better one before it is no longer compared.
     settled = operator.finished(operator.start(**request)["job_id"])
     assert settled["state"] == "succeeded", settled
     assert settled["gate"]["rival"] == forced["version"]
@@ -181,7 +182,7 @@ def test_a_worse_model_is_rejected_unless_told_otherwise(folder: Path, operator:
 
 
 @pytest.mark.usefixtures("worker")
-def test_a_model_of_release_0_1_is_not_compared_and_the_job_says_what_to_do(
+def test_model_of_release_0_1_cannot_be_compared_and_the_error_says_so(
     folder: Path, operator: Operator
 ) -> None:
     old = publish(folder / "store")
@@ -196,7 +197,7 @@ def test_a_model_of_release_0_1_is_not_compared_and_the_job_says_what_to_do(
 
 
 @pytest.mark.usefixtures("worker")
-def test_bad_data_fails_with_a_sentence(tmp_path: Path, operator: Operator) -> None:
+def test_invalid_data_fails_the_job_with_its_file_and_line(tmp_path: Path, operator: Operator) -> None:
     (tmp_path / "bad.csv").write_text("order,sku\n1,a\n")
     failed = operator.finished(operator.start(data=str(tmp_path / "bad.csv"))["job_id"])
     assert failed["state"] == "failed"
@@ -210,13 +211,13 @@ def test_cancel_ends_a_running_fit(folder: Path, operator: Operator, worker: Wor
     process = worker.work_process()
     assert operator.cancel(job_id).json()["state"] == "cancelled"
     began = time.monotonic()
-    eventually(lambda: not Path(f"/proc/{process}").exists(), "the work process goes on")
-    print(f"its process ended after {time.monotonic() - began:.2f} s")
+    eventually(lambda: not Path(f"/proc/{process}").exists(), "the work process still runs")
+    print(f"the work process ended after {time.monotonic() - began:.2f} s")
     assert operator.finished(job_id)["state"] == "cancelled"
     assert left_behind(folder) == []
 
 
-def test_a_killed_work_process_fails_its_job(folder: Path, operator: Operator, worker: Worker) -> None:
+def test_killed_work_process_fails_its_job(folder: Path, operator: Operator, worker: Worker) -> None:
     job_id = operator.start(options=LONG)["job_id"]
     operator.reaches(job_id, 25)
     versions = len(ModelStore(folder / "store").versions())
@@ -229,9 +230,7 @@ def test_a_killed_work_process_fails_its_job(folder: Path, operator: Operator, w
     assert left_behind(folder) == []
 
 
-def test_a_job_outlives_its_workers_as_often_as_configured(
-    start: Callable[..., Service], tmp_path: Path
-) -> None:
+def test_job_is_retried_as_often_as_configured(start: Callable[..., Service], tmp_path: Path) -> None:
     write_baskets(tmp_path / "data")
     service = start(TRIPOD_ADMIN_KEY=KEY, TRIPOD_DATA=str(tmp_path / "data"), TRIPOD_JOB_RETRIES="1")
     operator = Operator(service)
@@ -241,19 +240,21 @@ def test_a_job_outlives_its_workers_as_often_as_configured(
         os.kill(worker.work_process(), signal.SIGKILL)
         again = eventually(
             lambda: (job := operator.job(job_id))["attempt"] == 2 and job["state"] == "running" and job,
-            "it was not tried again",
+            "the job was not started again",
         )
         assert again["retries"] == 1
-        assert worker.stop() == 0  # in an orderly way, which is no failure of the job
-    handed_back = operator.job(job_id)
-    assert handed_back["state"] == "queued"
-    assert handed_back["attempt"] == 2
-    assert "stopped" in handed_back["error"]
+        assert worker.stop() == 0  # an orderly stop is not a failed attempt
+    stopped = operator.job(job_id)
+    assert stopped["state"] == "queued"
+    assert stopped["attempt"] == 2
+    assert "stopped" in stopped["error"]
     with Worker(tmp_path / "store", tmp_path / "data") as worker:
         operator.reaches(job_id, 25)
         process = worker.work_process()
         worker.process.kill()
-        eventually(lambda: not Path(f"/proc/{process}").exists(), "the work process goes on alone")
+        eventually(
+            lambda: not Path(f"/proc/{process}").exists(), "the work process still runs without its worker"
+        )
         failed = operator.finished(job_id)
     assert failed["state"] == "failed"
     assert failed["error"] == "The worker died in the middle of the job."
@@ -261,7 +262,7 @@ def test_a_job_outlives_its_workers_as_often_as_configured(
     assert service.client.get("/healthz").status_code == 200
 
 
-def test_with_redis_away_jobs_answer_so(
+def test_job_routes_answer_503_when_redis_is_unavailable(
     start: Callable[..., Service], valkey: Valkey, tmp_path: Path
 ) -> None:
     service = start(REDIS_URL=valkey.url, TRIPOD_ADMIN_KEY=KEY, TRIPOD_DATA=str(tmp_path))
@@ -278,7 +279,7 @@ def test_with_redis_away_jobs_answer_so(
         assert answer.json()["type"] == "urn:tripod:problem:redis-away"
 
 
-def test_versions_are_activated_and_deleted(start: Callable[..., Service], tmp_path: Path) -> None:
+def test_activate_and_delete_model_versions(start: Callable[..., Service], tmp_path: Path) -> None:
     first, second = publish(tmp_path / "store"), publish(tmp_path / "store", strength=2.0)
     service = start(TRIPOD_ADMIN_KEY=KEY, TRIPOD_POLL_SECONDS="60").ready()
     shop = service.client
@@ -286,8 +287,8 @@ def test_versions_are_activated_and_deleted(start: Callable[..., Service], tmp_p
     assert shop.delete(f"/models/{second}").json()["type"] == "urn:tripod:problem:model-active"
     answer = shop.post(f"/models/{first}/activate")
     assert answer.json() == {"version": first, "previous_version": second}
-    # The next poll is a minute away: only the message can have told.
-    eventually(lambda: shop.get("/models/active").json()["version"] == first, "the message was not heard")
+    # The next poll is in a minute, so the message on the channel must have arrived.
+    eventually(lambda: shop.get("/models/active").json()["version"] == first, "the message did not arrive")
     assert shop.delete(f"/models/{second}").status_code == 204
     for missing in (second, "nonsense", "..%2f..%2fetc"):
         for answer in (shop.delete(f"/models/{missing}"), shop.post(f"/models/{missing}/activate")):

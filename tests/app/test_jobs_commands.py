@@ -6,12 +6,12 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from app_process import Service
-from jobs_process import KEY, QUICK, Worker, write_baskets
-from other_server import server_of
 from typer.testing import CliRunner, Result
 
 from app.jobs.commands import jobs as commands
+from tests.app.app_process import Service
+from tests.app.jobs_process import KEY, QUICK, Worker, write_baskets
+from tests.app.other_server import server_of
 
 Run = Callable[..., Result]
 OPTIONS = [part for name, value in QUICK.items() for part in ("-o", f"{name.replace('_', '-')}={value}")]
@@ -32,7 +32,7 @@ def running(folder: Path) -> Iterator[Service]:
 
 @pytest.fixture
 def jobs(running: Service) -> Run:
-    """Runs `jobs …` with the service's address and key in the environment."""
+    """Runs `jobs …` with the URL and the admin key of the service in the environment."""
     known = {"TRIPOD_URL": str(running.client.base_url), "TRIPOD_ADMIN_KEY": KEY}
 
     def run(*arguments: str, **environment: str) -> Result:
@@ -51,7 +51,7 @@ def test_start_list_cancel_and_watch_without_a_worker(jobs: Run) -> None:
     assert "queued" in listed.stdout
     refused = jobs("start")
     assert refused.exit_code == 2
-    assert refused.stderr.startswith(f"Job {job_id} waits already")
+    assert refused.stderr.startswith(f"Job {job_id} is already waiting")
     assert len(refused.stderr.splitlines()) == 1
     assert jobs("cancel", job_id).stdout.strip() == f"{job_id} cancelled"
     watched = jobs("watch", job_id)
@@ -59,7 +59,7 @@ def test_start_list_cancel_and_watch_without_a_worker(jobs: Run) -> None:
     assert watched.stdout.strip().startswith(f"{job_id} cancelled")
 
 
-def test_text_that_looks_like_markup_is_shown_as_it_is(folder: Path, running: Service, jobs: Run) -> None:
+def test_text_that_looks_like_markup_is_printed_unchanged(folder: Path, running: Service, jobs: Run) -> None:
     with Worker(folder / "store", folder / "data"):
         followed = jobs("start", "--data", "[/x]")
     assert followed.exit_code == 1, followed.stderr
@@ -70,7 +70,7 @@ def test_text_that_looks_like_markup_is_shown_as_it_is(folder: Path, running: Se
     assert running.process.poll() is None
 
 
-def test_start_follows_a_job_to_its_end(folder: Path, running: Service) -> None:
+def test_start_follows_a_job_until_it_ends(folder: Path, running: Service) -> None:
     url = str(running.client.base_url)
     command = [sys.executable, "-m", "app", "jobs", "start", *OPTIONS, "--url", url, "--key", KEY]
     with Worker(folder / "store", folder / "data"):
@@ -90,7 +90,7 @@ def test_start_follows_a_job_to_its_end(folder: Path, running: Service) -> None:
             {"TRIPOD_URL": "http://127.0.0.1:1"},
             "The service at http://127.0.0.1:1 cannot be reached",
         ),
-        (["list"], {"TRIPOD_ADMIN_KEY": "wrong key, wrong key"}, "must hold the same key"),
+        (["list"], {"TRIPOD_ADMIN_KEY": "wrong key, wrong key"}, "does not match TRIPOD_ADMIN_KEY"),
         (["watch", "none"], {}, "There is no training job 'none'"),
         (["start", "-o", "steps"], {}, "'steps' is not NAME=VALUE"),
         (["start", "-o", "steps=-1"], {}, "body.options.steps"),
@@ -101,7 +101,7 @@ def test_start_follows_a_job_to_its_end(folder: Path, running: Service) -> None:
         (["list"], {"TRIPOD_ADMIN_KEY": "geheimnisträger-7"}, "The admin key cannot be sent"),
     ],
 )
-def test_what_goes_wrong_is_one_sentence(
+def test_errors_are_printed_as_one_line(
     jobs: Run, arguments: list[str], environment: dict[str, str], text: str
 ) -> None:
     result = jobs(*arguments, **environment)
@@ -112,7 +112,7 @@ def test_what_goes_wrong_is_one_sentence(
     assert "geheim" not in result.stderr
 
 
-def test_a_line_break_after_the_key_does_not_count(jobs: Run) -> None:
+def test_line_break_after_the_admin_key_is_ignored(jobs: Run) -> None:
     assert jobs("list", TRIPOD_ADMIN_KEY=f"{KEY}\n").exit_code == 0
 
 
@@ -120,15 +120,15 @@ def test_a_line_break_after_the_key_does_not_count(jobs: Run) -> None:
     "content", [b"<!doctype html><p>welcome</p>", b"[]", b'{"hello": 1}', b"", b"[" * 99999]
 )
 @pytest.mark.parametrize("command", [["list"], ["start"], ["cancel", "x"], ["watch", "x"]])
-def test_another_server_at_the_address_is_one_sentence(command: list[str], content: bytes) -> None:
+def test_server_that_is_not_tripod_is_reported_in_one_line(command: list[str], content: bytes) -> None:
     with server_of(content) as url:
         result = CliRunner().invoke(commands, [*command, "--url", url, "--key", KEY])
     assert result.exit_code == 2
-    (sentence,) = (line for line in result.stderr.splitlines() if "━" not in line)
-    assert "is not Tripod" in sentence or "ended before the job" in sentence
+    (message,) = (line for line in result.stderr.splitlines() if "━" not in line)
+    assert "is not Tripod" in message or "ended before the job" in message
 
 
-def test_the_service_and_an_idle_worker_know_neither_torch_nor_training() -> None:
+def test_service_and_idle_worker_do_not_import_torch_or_training() -> None:
     script = "import sys, app.main, app.jobs.worker, app.jobs.work, app.__main__; print(sorted(sys.modules))"
     loaded = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout
     assert "'app.jobs.work'" in loaded

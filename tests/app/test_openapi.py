@@ -1,6 +1,6 @@
-"""The OpenAPI document: frozen in a file, and true.
+"""The OpenAPI document equals its snapshot, and the service keeps to it.
 
-After a change that is meant: `UPDATE_OPENAPI=1 .venv/bin/pytest tests/app/test_openapi.py -k unnoticed`
+After an intended change, update it: `UPDATE_OPENAPI=1 .venv/bin/pytest tests/app/test_openapi.py -k snapshot`
 """
 
 from __future__ import annotations
@@ -8,14 +8,11 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator
-from importlib.metadata import version
 from pathlib import Path
 from urllib.parse import urlencode
 
 import pytest
 import schemathesis
-from app_process import Service
-from app_shop import publish
 from hypothesis import HealthCheck, assume, given, settings
 from schemathesis import GenerationMode
 from schemathesis.checks import not_a_server_error
@@ -28,24 +25,28 @@ from schemathesis.specs.openapi.checks import (
 
 from app.main import create_app
 from app.settings import Settings
+from model_store.version import VERSION
+from tests.app.app_process import ADMIN_KEY, Service
+from tests.app.app_shop import publish
 
 SNAPSHOT = Path(__file__).parent / "openapi.json"
 DOCUMENT = create_app(Settings(redis_url="redis://127.0.0.1:1")).openapi()
-KEY = "opens the admin routes, so that they are probed too"
-LONGEST_QUERY = 50_000  # what the HTTP server reads of a request before its body is limited to 64 KB
+MAX_QUERY_LENGTH = 50_000  # the HTTP server limits the request line and headers to 64 KB
 OPERATIONS = [(path, method) for path, operations in DOCUMENT["paths"].items() for method in operations]
 
 
-def test_the_document_does_not_change_unnoticed() -> None:
+def test_document_matches_the_snapshot() -> None:
     info = {**DOCUMENT["info"], "version": "that of the release"}
     written = json.dumps({**DOCUMENT, "info": info}, indent=1, ensure_ascii=False, sort_keys=True) + "\n"
     if os.environ.get("UPDATE_OPENAPI"):
         SNAPSHOT.write_text(written)
-    assert SNAPSHOT.read_text() == written, "if this is meant, update the snapshot: see the top of this file"
+    assert SNAPSHOT.read_text() == written, (
+        "after an intended change, update the snapshot: see the top of this file"
+    )
 
 
 @pytest.mark.parametrize(("path", "method"), OPERATIONS)
-def test_every_operation_reads_like_documentation(path: str, method: str) -> None:
+def test_every_operation_has_summary_description_and_problem_responses(path: str, method: str) -> None:
     operation = DOCUMENT["paths"][path][method]
     assert operation["summary"]
     assert operation["description"]
@@ -55,34 +56,36 @@ def test_every_operation_reads_like_documentation(path: str, method: str) -> Non
             assert list(response["content"]) == ["application/problem+json"]
 
 
-def test_the_document_has_the_version_of_the_release() -> None:
-    assert DOCUMENT["info"]["version"] == version("tripod-ndpp")
+def test_document_has_the_version_of_the_package() -> None:
+    assert DOCUMENT["info"]["version"] == VERSION
 
 
-def test_operations_have_the_names_of_their_functions() -> None:
+def test_operation_ids_are_the_function_names() -> None:
     names = [DOCUMENT["paths"][path][method]["operationId"] for path, method in OPERATIONS]
     assert {"recommend", "recommend_json", "add_items", "search_items", "model_report"} <= set(names)
     assert len(set(names)) == len(names)
 
 
-def test_the_admin_key_is_a_security_scheme() -> None:
+def test_admin_key_is_the_security_scheme_of_admin_routes() -> None:
     (scheme,) = DOCUMENT["components"]["securitySchemes"].items()
     assert scheme[0] == "AdminKey"
     assert {"type": "apiKey", "in": "header", "name": "X-Admin-Key"}.items() <= scheme[1].items()
-    closed = {(path, method) for path, method in OPERATIONS if "security" in DOCUMENT["paths"][path][method]}
-    assert closed == {
+    protected = {
+        (path, method) for path, method in OPERATIONS if "security" in DOCUMENT["paths"][path][method]
+    }
+    assert protected == {
         (path, method)
         for path, method in OPERATIONS
         if path.startswith("/training-jobs")
         or (path.startswith("/models/") and method in ("post", "delete"))
         or method == "patch"
     }
-    for path, method in closed:
+    for path, method in protected:
         assert {"401", "403"} <= DOCUMENT["paths"][path][method]["responses"].keys()
 
 
 @pytest.mark.parametrize(("path", "method"), OPERATIONS)
-def test_every_operation_declares_what_can_happen_everywhere(path: str, method: str) -> None:
+def test_every_operation_declares_the_common_problems(path: str, method: str) -> None:
     operation = DOCUMENT["paths"][path][method]
 
     def declared(status: str) -> set[str]:
@@ -104,22 +107,22 @@ def test_every_operation_declares_what_can_happen_everywhere(path: str, method: 
 
 @pytest.fixture(scope="module")
 def probed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
-    """A service of its own: what the probes change must not confuse other tests."""
+    """A service of its own, because the requests change carts, items and jobs."""
     store = tmp_path_factory.mktemp("probed") / "store"
     publish(store)
-    with Service(store, TRIPOD_ADMIN_KEY=KEY, TRIPOD_DATA=str(store.parent)) as running:
+    with Service(store, TRIPOD_ADMIN_KEY=ADMIN_KEY, TRIPOD_DATA=str(store.parent)) as running:
         yield running.ready()
 
 
 @pytest.mark.parametrize(("path", "method"), OPERATIONS)
-def test_no_request_finds_a_server_error_or_an_undeclared_answer(
+def test_generated_requests_get_no_server_error_and_only_declared_responses(
     probed: Service, path: str, method: str
 ) -> None:
     schema = schemathesis.openapi.from_dict(DOCUMENT)
     schema.config.update(base_url=str(probed.client.base_url))
     operation = schema[path][method.upper()]
-    sensible = operation.as_strategy(generation_mode=GenerationMode.POSITIVE)
-    nonsense = operation.as_strategy(generation_mode=GenerationMode.NEGATIVE)
+    valid = operation.as_strategy(generation_mode=GenerationMode.POSITIVE)
+    invalid = operation.as_strategy(generation_mode=GenerationMode.NEGATIVE)
     answered = []
 
     @settings(
@@ -129,10 +132,10 @@ def test_no_request_finds_a_server_error_or_an_undeclared_answer(
         database=None,
         suppress_health_check=list(HealthCheck),
     )
-    @given(case=sensible | nonsense)
+    @given(case=valid | invalid)
     def probe(case: schemathesis.Case) -> None:
-        assume(len(urlencode(case.query, doseq=True)) < LONGEST_QUERY)
-        response = case.call(headers={"X-Admin-Key": KEY})
+        assume(len(urlencode(case.query, doseq=True)) < MAX_QUERY_LENGTH)
+        response = case.call(headers={"X-Admin-Key": ADMIN_KEY})
         case.validate_response(
             response,
             checks=[

@@ -4,17 +4,18 @@ from collections.abc import Callable
 from pathlib import Path
 
 import httpx
-from app_process import Service, Valkey, eventually
-from app_shop import publish
+
+from tests.app.app_process import Service, Valkey, eventually
+from tests.app.app_shop import publish
 
 
 def statuses(client: httpx.Client, count: int, **headers: str) -> list[int]:
     return [client.get("/models", headers=headers).status_code for _ in range(count)]
 
 
-def test_a_client_that_asks_too_often_is_told_when_to_go_on(start: Callable[..., Service]) -> None:
+def test_rate_limit_returns_429_with_retry_after(start: Callable[..., Service]) -> None:
     client = start(TRIPOD_RATE_LIMIT="3").client
-    # The bucket holds three and takes twenty seconds to get a fourth.
+    # The bucket holds three requests; the next one is allowed after twenty seconds.
     assert statuses(client, 3) == [200, 200, 200]
     refused = client.get("/models")
     assert refused.status_code == 429
@@ -27,36 +28,36 @@ def test_a_client_that_asks_too_often_is_told_when_to_go_on(start: Callable[...,
         assert client.get(path).status_code != 429
 
 
-def test_the_bucket_fills_up_evenly(start: Callable[..., Service]) -> None:
-    client = start(TRIPOD_RATE_LIMIT="60").client  # one each second
+def test_rate_limit_refills_evenly(start: Callable[..., Service]) -> None:
+    client = start(TRIPOD_RATE_LIMIT="60").client  # one per second
     seen = statuses(client, 200)
     assert seen[:60] == [200] * 60
     assert 429 in seen
-    eventually(lambda: client.get("/models").status_code == 200, "the bucket stayed empty")
+    eventually(lambda: client.get("/models").status_code == 200, "the bucket was not refilled")
 
 
-def test_all_processes_count_together_and_clients_apart(
+def test_rate_limit_is_per_client_and_shared_by_all_processes(
     start: Callable[..., Service], valkey: Valkey
 ) -> None:
     settings = {"TRIPOD_RATE_LIMIT": "2", "TRIPOD_TRUSTED_PROXIES": "127.0.0.1", "REDIS_URL": valkey.url}
     one, two = (start(**settings).client for _ in range(2))
-    told = "X-Forwarded-For"
-    assert statuses(one, 1, **{told: "192.0.2.1"}) == [200]
-    assert statuses(two, 2, **{told: "192.0.2.1"}) == [200, 429]
-    assert statuses(one, 1, **{told: "192.0.2.2"}) == [200]
-    # The addresses of one IPv6 network are one client.
-    seen = [statuses(one, 1, **{told: f"2001:db8::{number}"})[0] for number in range(3)]
+    header = "X-Forwarded-For"
+    assert statuses(one, 1, **{header: "192.0.2.1"}) == [200]
+    assert statuses(two, 2, **{header: "192.0.2.1"}) == [200, 429]
+    assert statuses(one, 1, **{header: "192.0.2.2"}) == [200]
+    # All addresses of a /64 network count as one client.
+    seen = [statuses(one, 1, **{header: f"2001:db8::{number}"})[0] for number in range(3)]
     assert seen == [200, 200, 429]
-    assert statuses(one, 1, **{told: "2001:db8:0:1::1"}) == [200]
+    assert statuses(one, 1, **{header: "2001:db8:0:1::1"}) == [200]
 
 
-def test_what_a_stranger_says_about_its_address_is_not_believed(start: Callable[..., Service]) -> None:
+def test_untrusted_x_forwarded_for_is_ignored(start: Callable[..., Service]) -> None:
     client = start(TRIPOD_RATE_LIMIT="2").client
     seen = [statuses(client, 1, **{"X-Forwarded-For": f"192.0.2.{number}"})[0] for number in range(3)]
     assert seen == [200, 200, 429]
 
 
-def test_without_redis_nobody_is_refused(
+def test_rate_limit_is_off_while_redis_is_unavailable(
     start: Callable[..., Service], valkey: Valkey, tmp_path: Path
 ) -> None:
     publish(tmp_path / "store")

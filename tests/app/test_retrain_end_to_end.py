@@ -1,4 +1,4 @@
-"""The whole loop with real processes: carts checked out, a job that learns from them, live, and back."""
+"""The whole loop with real processes: check out carts, retrain, activate, roll back."""
 
 from __future__ import annotations
 
@@ -11,28 +11,28 @@ from datetime import datetime
 from pathlib import Path
 
 import httpx
-from app_process import Service, eventually
-from jobs_process import ADMIN, KEY, Operator, Worker, write_baskets
 
 from model_store import ModelStore
+from tests.app.app_process import Service, eventually
+from tests.app.jobs_process import ADMIN, KEY, Operator, Worker, write_baskets
 from training.retraining import Retraining, retrain
 
 CARTS = 2000
-KNOWN = ("a6", "c9")  # a new pairing of items that the first model knows
-NEW = ("a5", "lens")  # and one with an item that it does not know
+KNOWN = ("a6", "c9")  # a new pair of items that the first model knows
+NEW = ("a5", "lens")  # a pair with an item that it does not know
 OPTIONS = {"rank": 8, "skew_rank": 12, "steps": 150, "batch_size": 200, "learning_rate": 0.03, "seed": 3}
 
 
 def first_model(store: Path, data: Path) -> str:
     models = ModelStore(store)
-    order = Retraining(data=str(data), told=OPTIONS, report=False)
-    version = retrain(models, order, tolerance=1, callback=lambda _: None, announce=lambda _: None).version
+    request = Retraining(data=str(data), options=OPTIONS, report=False)
+    version = retrain(models, request, tolerance=1, callback=lambda _: None, announce=lambda _: None).version
     models.activate(version)
     return version
 
 
 def check_out_carts(client: httpx.Client) -> list[int]:
-    """Every cart has one of the pairings and something else."""
+    """Each cart has one of the two pairs and another item."""
     rng = random.Random(1)
     others = [f"{kind}{group}" for kind in "abcd" for group in range(5)]
     carts = [[*(KNOWN, NEW)[number % 2], rng.choice(others)] for number in range(CARTS)]
@@ -52,27 +52,27 @@ def check_out_carts(client: httpx.Client) -> list[int]:
 
 @contextmanager
 def load(url: str) -> Iterator[tuple[list[int], set[str]]]:
-    """Recommendations asked for all the time, on new connections, so that either worker gets some."""
+    """Request recommendations all the time, on new connections, so that both processes get some."""
     statuses: list[int] = []
     versions: set[str] = set()
     over = threading.Event()
 
-    def ask() -> None:
+    def request_all_the_time() -> None:
         with httpx.Client(base_url=url, timeout=60, headers={"connection": "close"}) as client:
             while not over.wait(0.02):
                 answer = client.get("/recommend", params={"items": "a5"})
                 statuses.append(answer.status_code)
                 versions.add(answer.json()["model_version"])
 
-    askers = [threading.Thread(target=ask) for _ in range(3)]
-    for asker in askers:
-        asker.start()
+    clients = [threading.Thread(target=request_all_the_time) for _ in range(3)]
+    for client in clients:
+        client.start()
     try:
         yield statuses, versions
     finally:
         over.set()
-        for asker in askers:
-            asker.join()
+        for client in clients:
+            client.join()
 
 
 def suggested(client: httpx.Client, item: str) -> list[str]:
@@ -81,12 +81,12 @@ def suggested(client: httpx.Client, item: str) -> list[str]:
 
 
 def loaded_by(service: Service, version: str) -> list[datetime]:
-    """When each worker has taken a version up."""
+    """The times at which the processes loaded a version."""
     events = [event for event in service.events() if event["event"] == "model loaded"]
     return [datetime.fromisoformat(e["timestamp"]) for e in events if e["model_version"] == version]
 
 
-def test_checked_out_carts_teach_the_service_and_the_way_back_is_one_call(
+def test_retraining_learns_from_checked_out_carts_and_can_be_rolled_back(
     start: Callable[..., Service], tmp_path: Path
 ) -> None:
     data = tmp_path / "data"
@@ -95,7 +95,7 @@ def test_checked_out_carts_teach_the_service_and_the_way_back_is_one_call(
     environment = {"TRIPOD_ADMIN_KEY": KEY, "TRIPOD_DATA": str(data), "TRIPOD_POLL_SECONDS": "1"}
     service = start("--workers", "2", **environment).ready()
     shop, operator = service.client, Operator(service)
-    eventually(lambda: len(loaded_by(service, first)) == 2, "not both workers have the first model")
+    eventually(lambda: len(loaded_by(service, first)) == 2, "not both processes loaded the first model")
     before = {item: suggested(shop, item) for item in ("a5", "a6")}
     assert KNOWN[1] not in before["a6"]
     with Worker(tmp_path / "store", data) as worker:
@@ -106,12 +106,16 @@ def test_checked_out_carts_teach_the_service_and_the_way_back_is_one_call(
             job = events[-1]
             assert job["state"] == "succeeded", f"{job} {worker.log_path.read_text()}"
             second = job["version"]
-            eventually(lambda: len(loaded_by(service, second)) == 2, "not both workers took it up")
-            eventually(lambda: versions == {first, second}, "the new model never answered")
+            eventually(
+                lambda: len(loaded_by(service, second)) == 2, "not both processes loaded the new model"
+            )
+            eventually(lambda: versions == {first, second}, "the new model does not respond")
             after = {item: suggested(shop, item) for item in ("a5", "a6")}
             rolled = shop.post(f"/models/{first}/activate", headers=ADMIN)
             assert rolled.json() == {"version": first, "previous_version": second}
-            eventually(lambda: len(loaded_by(service, first)) == 4, "not both workers went back")
+            eventually(
+                lambda: len(loaded_by(service, first)) == 4, "not both processes loaded the first model again"
+            )
     assert set(statuses) == {200}
     assert versions == {first, second}
     assert len(statuses) > 50
@@ -124,4 +128,4 @@ def test_checked_out_carts_teach_the_service_and_the_way_back_is_one_call(
     assert KNOWN[1] in after["a6"]
     assert {item: suggested(shop, item) for item in ("a5", "a6")} == before
     live = max(loaded_by(service, second)) - datetime.fromisoformat(job["ended_at"])
-    print(f"{len(statuses)} requests, none failed; both workers live {live.total_seconds():+.2f} s after it")
+    print(f"{len(statuses)} requests succeeded; all loaded {live.total_seconds():+.2f} s after the job")

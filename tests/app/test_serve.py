@@ -12,17 +12,18 @@ from pathlib import Path
 import httpx
 import pytest
 import redis
-from app_process import Service, eventually
-from app_shop import publish
 
 from app.settings import Settings, SettingsError, load_settings, settings_table
+from tests.app.app_process import Service, clean_environment, eventually
+from tests.app.app_shop import publish
+
+ROOT = Path(__file__).parents[2]
 
 
 def run(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    clean = {name: value for name, value in os.environ.items() if not name.startswith("TRIPOD_")}
     return subprocess.run(
         [sys.executable, "-m", "app", *arguments],
-        env=clean | environment,
+        env=clean_environment() | environment,
         capture_output=True,
         text=True,
         timeout=60,
@@ -35,7 +36,7 @@ def valkey_of(folder: Path) -> tuple[redis.Redis, int]:
     return client, int(client.info("server")["process_id"])
 
 
-def runs(pid: int) -> bool:
+def is_running(pid: int) -> bool:
     try:
         state = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0]
     except FileNotFoundError:
@@ -63,7 +64,7 @@ def children(pid: int) -> list[int]:
         ("TRIPOD_TRUSTED_PROXIES", "10.0.0.1,my-proxy"),
     ],
 )
-def test_a_bad_setting_stops_the_start_with_a_sentence(variable: str, value: str) -> None:
+def test_invalid_setting_stops_the_start_with_one_line(variable: str, value: str) -> None:
     result = run("serve", **{variable: value})
     assert result.returncode == 2
     assert result.stdout == ""
@@ -82,7 +83,7 @@ def test_a_bad_setting_stops_the_start_with_a_sentence(variable: str, value: str
         "redis-server://example.org/0?password=hunter2",
     ],
 )
-def test_a_bad_redis_url_does_not_show_its_password(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_invalid_redis_url_error_hides_the_password(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("REDIS_URL", url)
     with pytest.raises(SettingsError, match=r"^REDIS_URL cannot be used") as refused:
         load_settings()
@@ -93,9 +94,7 @@ def test_a_bad_redis_url_does_not_show_its_password(url: str, monkeypatch: pytes
     "url",
     ["redis://127.0.0.1:1/0?nosuch=1", "rediss://127.0.0.1:1/0?ssl_cert_reqs=bogus", "redis://127.0.0.1:1/x"],
 )
-def test_a_redis_url_that_no_connection_can_be_made_from_is_refused(
-    url: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_redis_url_with_invalid_options_is_refused(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TRIPOD_REDIS_URL", url)
     with pytest.raises(SettingsError, match=r"^TRIPOD_REDIS_URL cannot be used"):
         load_settings()
@@ -110,7 +109,7 @@ def test_a_redis_url_that_no_connection_can_be_made_from_is_refused(
         ("worker", "{file}/below"),
     ],
 )
-def test_a_bad_store_is_told_in_a_sentence(command: str, store: str, tmp_path: Path) -> None:
+def test_invalid_model_store_stops_the_start_with_one_line(command: str, store: str, tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     result = run(command, TRIPOD_STORE=store.format(file=tmp_path / "file"))
     assert result.returncode == 2
@@ -119,7 +118,7 @@ def test_a_bad_store_is_told_in_a_sentence(command: str, store: str, tmp_path: P
     assert "hunter2" not in result.stderr
 
 
-def test_a_busy_port_is_told_in_a_sentence(tmp_path: Path) -> None:
+def test_port_in_use_stops_the_start_with_one_line(tmp_path: Path) -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
@@ -130,14 +129,14 @@ def test_a_busy_port_is_told_in_a_sentence(tmp_path: Path) -> None:
     assert port in result.stderr
 
 
-def test_every_setting_is_in_the_table() -> None:
+def test_settings_table_lists_every_setting() -> None:
     printed = run("settings").stdout
     assert printed.strip() == settings_table()
     assert all(field.description for field in Settings.model_fields.values())
     assert len(printed.splitlines()) == 2 + len(Settings.model_fields)
 
 
-def test_carts_outlive_a_restart_and_nothing_is_left_running(
+def test_carts_survive_a_restart_and_valkey_stops_with_the_service(
     start: Callable[..., Service], tmp_path: Path
 ) -> None:
     service = start()
@@ -145,9 +144,25 @@ def test_carts_outlive_a_restart_and_nothing_is_left_running(
     client, pid = valkey_of(tmp_path)
     client.close()
     assert service.stop() == 0
-    assert not runs(pid)
+    assert not is_running(pid)
     again = start()
     assert again.client.get("/carts/saved").json()["items"][0]["item_id"] == "camera-0"
+
+
+@pytest.mark.parametrize("workers", ["1", "2"])
+def test_models_and_carts_in_the_folders_of_release_0_1_are_found(tmp_path: Path, workers: str) -> None:
+    store = tmp_path / "model_store" / "artifacts"
+    version = publish(store)
+    with Service(store) as earlier:
+        earlier.client.post("/carts/saved/items", json={"item_id": "camera-0"})
+    with Service(store, "--workers", workers, folder=tmp_path, PYTHONPATH=str(ROOT)) as service:
+        assert service.ready().client.get("/models/active").json()["version"] == version
+        assert service.client.get("/carts/saved").json()["items"][0]["item_id"] == "camera-0"
+        notices = [line for line in service.log_path.read_text().splitlines() if "earlier release" in line]
+    assert len(notices) == 1
+    assert "mv model_store/artifacts/* var/models/" in notices[0]
+    assert "mv model_store/valkey/* var/valkey/" in notices[0]
+    assert not (tmp_path / "var").exists()
 
 
 def test_valkey_ends_when_the_service_is_killed(start: Callable[..., Service], tmp_path: Path) -> None:
@@ -155,11 +170,11 @@ def test_valkey_ends_when_the_service_is_killed(start: Callable[..., Service], t
     client, pid = valkey_of(tmp_path)
     client.close()
     service.process.kill()
-    eventually(lambda: not runs(pid), "the embedded Valkey outlived the service")
+    eventually(lambda: not is_running(pid), "the embedded Valkey outlived the service")
     assert service.process.wait() == -signal.SIGKILL
 
 
-def test_workers_end_when_the_service_is_killed_and_it_can_be_started_again(
+def test_workers_end_when_the_service_is_killed_and_it_can_restart(
     start: Callable[..., Service], tmp_path: Path
 ) -> None:
     publish(tmp_path / "store")
@@ -170,34 +185,36 @@ def test_workers_end_when_the_service_is_killed_and_it_can_be_started_again(
     service.process.kill()
     again = start("--workers", "2", "--port", str(service.client.base_url.port))
     assert again.client.get("/carts/saved").json()["items"][0]["item_id"] == "camera-0"
-    eventually(lambda: not any(map(runs, processes)), "a process outlived the service")
+    eventually(lambda: not any(map(is_running, processes)), "a process outlived the service")
 
 
-def test_two_services_never_share_an_append_only_file(start: Callable[..., Service], tmp_path: Path) -> None:
+def test_second_service_with_the_same_valkey_folder_is_refused(
+    start: Callable[..., Service], tmp_path: Path
+) -> None:
     service = start()
     client, pid = valkey_of(tmp_path)
     client.close()
-    os.kill(pid, signal.SIGSTOP)  # it does not answer, but it is there
+    os.kill(pid, signal.SIGSTOP)  # the server does not respond, but it still runs
     try:
         second = run("serve", "--port", "0", "--store", str(tmp_path / "store"))
     finally:
         os.kill(pid, signal.SIGCONT)
     assert second.returncode == 2
     assert "Another Tripod" in second.stderr
-    service.process.kill()  # Valkey is told, and the next service waits for its end
+    service.process.kill()  # the kernel stops Valkey, and the next service waits for that
     with Service(tmp_path / "store") as next_one:
         assert next_one.client.post("/carts").status_code == 201
 
 
-def test_a_process_answers_only_after_it_has_looked_for_its_model(tmp_path: Path) -> None:
+def test_startup_waits_until_the_model_is_loaded(tmp_path: Path) -> None:
     store = tmp_path / "store"
     version = publish(store)
     (store / "ACTIVE").rename(tmp_path / "ACTIVE")
-    os.mkfifo(store / "ACTIVE")  # who opens it waits for us
+    os.mkfifo(store / "ACTIVE")  # opening it blocks until we write
     with ThreadPoolExecutor(1) as pool:
         starting = pool.submit(Service, store)
         writing = os.open(store / "ACTIVE", os.O_WRONLY)
-        (tmp_path / "ACTIVE").rename(store / "ACTIVE")  # for all later looks
+        (tmp_path / "ACTIVE").rename(store / "ACTIVE")  # for later reads
         log = store.parent / "service.log"
         assert b"startup complete" not in log.read_bytes()
         assert not starting.done()
@@ -209,17 +226,17 @@ def test_a_process_answers_only_after_it_has_looked_for_its_model(tmp_path: Path
     assert events.index("model loaded") < events.index("Application startup complete.")
 
 
-def test_a_store_that_hangs_does_not_hold_up_the_start(tmp_path: Path) -> None:
+def test_hanging_model_store_does_not_block_the_start(tmp_path: Path) -> None:
     (tmp_path / "store").mkdir()
     os.mkfifo(tmp_path / "store" / "ACTIVE")
     with Service(tmp_path / "store") as service:
         assert set(service.client.get("/readyz").json()["missing"]) == {"model"}
         writing = os.open(tmp_path / "store" / "ACTIVE", os.O_WRONLY)
         (tmp_path / "store" / "ACTIVE").unlink()
-        os.close(writing)  # so that it can end
+        os.close(writing)  # unblocks the thread, so that the service can stop
 
 
-def test_a_dead_valkey_is_started_again(start: Callable[..., Service], tmp_path: Path) -> None:
+def test_dead_valkey_is_restarted(start: Callable[..., Service], tmp_path: Path) -> None:
     service = start()
     service.client.post("/carts/saved/items", json={"item_id": "camera-0"})
     client, pid = valkey_of(tmp_path)
@@ -227,7 +244,7 @@ def test_a_dead_valkey_is_started_again(start: Callable[..., Service], tmp_path:
     os.kill(pid, signal.SIGKILL)
     answer = eventually(
         lambda: (found := service.client.get("/carts/saved")).status_code == 200 and found,
-        "carts never came back",
+        "the cart cannot be read again",
     )
     assert answer.json()["items"][0]["item_id"] == "camera-0"
     client, new_pid = valkey_of(tmp_path)
@@ -235,28 +252,28 @@ def test_a_dead_valkey_is_started_again(start: Callable[..., Service], tmp_path:
     assert new_pid != pid
 
 
-def test_several_workers_share_carts_and_metrics(start: Callable[..., Service], tmp_path: Path) -> None:
+def test_server_processes_share_carts_and_metrics(start: Callable[..., Service], tmp_path: Path) -> None:
     publish(tmp_path / "store")
     service = start("--workers", "2").ready()
     service.client.post("/carts/shared/items", json={"item_id": "camera-0"})
     count = 'tripod_request_seconds_count.*route="/recommend"'
     for _ in range(40):
-        service.client.headers["connection"] = "close"  # so that either worker gets some
+        service.client.headers["connection"] = "close"  # so that both processes get requests
         service.client.get("/recommend", params={"cart_id": "shared"})
-    eventually(lambda: service.metric(count) == 40, "the processes do not count together")
+    eventually(lambda: service.metric(count) == 40, "the metrics of the processes are not summed")
     _, pid = valkey_of(tmp_path)
     assert service.stop() == 0
-    assert not runs(pid)
+    assert not is_running(pid)
 
 
-def test_a_killed_worker_leaves_no_model_in_the_metrics(
-    start: Callable[..., Service], tmp_path: Path
-) -> None:
+def test_metrics_drop_the_model_of_a_killed_process(start: Callable[..., Service], tmp_path: Path) -> None:
     old = publish(tmp_path / "store")
     service = start("--workers", "2").ready()
     before = set(children(service.process.pid))
     worker = next(pid for pid in sorted(before) if b"spawn_main" in Path(f"/proc/{pid}/cmdline").read_bytes())
-    eventually(lambda: service.metric(f'tripod_model_info.*"{old}"') == 1, "the model is not told")
+    eventually(
+        lambda: service.metric(f'tripod_model_info.*"{old}"') == 1, "the metrics do not show the model"
+    )
     os.kill(worker, signal.SIGKILL)
     eventually(lambda: set(children(service.process.pid)) - before, "no other worker was started")
     service.client.headers["connection"] = "close"
@@ -265,7 +282,9 @@ def test_a_killed_worker_leaves_no_model_in_the_metrics(
     def in_use(version: str) -> bool:
         try:
             return service.metric(f'tripod_model_info.*"{version}"') == 1
-        except httpx.TransportError:  # a connection of the worker that was killed
+        except httpx.TransportError:  # the connection was to the killed worker
             return False
 
-    eventually(lambda: in_use(new) and not in_use(old), "the model of a dead worker still counts")
+    eventually(
+        lambda: in_use(new) and not in_use(old), "the metrics still show the model of the killed worker"
+    )

@@ -1,4 +1,3 @@
-import gzip
 import itertools
 import json
 from pathlib import Path
@@ -11,7 +10,7 @@ from benchmarks import truth, truth_page
 from benchmarks.truth_judge import SIZE_CLASSES, count_pairs
 from model_store import ModelStore
 from training.baskets import Baskets
-from training.generated import generate_baskets
+from training.synthetic import generate_baskets
 
 
 @pytest.fixture(scope="module")
@@ -19,7 +18,7 @@ def baskets() -> Baskets:
     return generate_baskets(24, 1500, mean_size=5, seed=3)
 
 
-def test_pairs_are_counted_as_in_a_plain_loop(baskets: Baskets) -> None:
+def test_pair_counts_match_plain_loop(baskets: Baskets) -> None:
     names = baskets.catalogue
     sets = [{names[row] for row in basket} for basket in baskets]
     pairs = [("a0", "b0"), ("c0", "d0"), ("a1", "c2")]
@@ -69,7 +68,7 @@ def _failed(run: dict[str, Any]) -> list[str]:
     return [row.what for row in truth_page.ROWS if row.cell(run).passed is False]
 
 
-def test_figures_that_hold_pass_all_goals() -> None:
+def test_accurate_figures_pass_all_goals() -> None:
     assert _failed(_run()) == []
 
 
@@ -80,37 +79,31 @@ def test_figures_that_hold_pass_all_goals() -> None:
         ({"ten": {"claimed": 0.1, "true": 0.16}}, "one of the first ten"),
         ({"calibration_error": 0.021}, "calibration error"),
         ({"complements": {"pairs": 3, "claimed": 79.0, "counted": 100}}, "joint baskets"),
-        ({"substitutes": {**_SUBSTITUTES, "confirmed": 8}}, "stated substitutes"),
+        ({"substitutes": {**_SUBSTITUTES, "confirmed": 8}}, "substitutes with"),
         ({"complete": {"claimed": 0.1, "true": 0.14}}, "cart complete"),
         ({"further": {"claimed": 2.4, "true": 2.0, "correlation": 0.3}}, "further items"),
         ({"further": {"claimed": 2.0, "true": 2.0, "correlation": 0.2}}, "correlation"),
         ({"next_item": {"hit@10": 30.0, "ndcg@10": 20.0, "mpr": 93.9, "nll": 5.0}}, "MPR"),
     ],
 )
-def test_a_false_figure_fails_its_goal_alone(change: dict[str, Any], row: str) -> None:
+def test_inaccurate_figure_fails_only_its_goal(change: dict[str, Any], row: str) -> None:
     failed = _failed(_run(**change))
     assert len(failed) == 1 and failed[0].startswith(row)
 
 
-def test_a_lead_below_the_interval_fails() -> None:
+def test_lead_below_interval_fails() -> None:
     lead = {metric: {"other": 30.0, "mean": -0.6, "half": 0.5} for metric in ("hit@10", "ndcg@10", "mpr")}
     assert len(_failed(_run(lead=lead))) == 3
 
 
-def test_the_real_service_is_judged_on_planted_baskets(
-    baskets: Baskets, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    lines = "\n".join(" ".join(baskets.catalogue[row] for row in basket) for basket in baskets)
-    with gzip.open(tmp_path / "planted.txt.gz", "wt") as file:
-        file.write(lines)
+def test_truth_benchmark_of_running_service(planted_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(truth, "HOLDOUT", 200)
-    monkeypatch.setattr(truth, "RESULTS", tmp_path)
-    monkeypatch.setattr("benchmarks.machine.RESULTS", tmp_path)
-    monkeypatch.setattr(truth_page, "_PAGE", tmp_path / "truth.md")
-    kept = tmp_path / "kept"
-    truth.main(data=tmp_path, steps=30, only="planted", keep=kept)
+    monkeypatch.setattr(truth, "RESULTS", planted_folder)
+    monkeypatch.setattr(truth_page, "_PAGE", planted_folder / "truth.md")
+    kept = planted_folder / "kept"
+    truth.main(data=planted_folder, steps=30, only="planted", keep=kept)
     version = ModelStore(kept / "planted-0" / "store").active()
-    (run,) = json.loads((tmp_path / "truth.json").read_text())["runs"]
+    (run,) = json.loads((planted_folder / "truth.json").read_text())["runs"]
     assert len((kept / "planted-0" / "train.txt").read_text().splitlines()) == 1300
     assert run["held_out"] == 200
     assert abs(run["first"]["claimed"] - run["first"]["true"]) < 0.1
@@ -121,13 +114,13 @@ def test_the_real_service_is_judged_on_planted_baskets(
     assert run["complements"]["pairs"] > 0 and run["complements"]["counted"] > 0
     assert run["lead"] is None
 
-    # Against itself: the kept model is judged again, and is nowhere ahead or behind.
-    (tmp_path / "others").mkdir()
-    (tmp_path / "others" / "planted-0").symlink_to(kept / "planted-0" / "store")
-    truth.main(data=tmp_path, only="planted", keep=kept, against=tmp_path / "others")
-    (again,) = json.loads((tmp_path / "truth.json").read_text())["runs"]
+    # Compared with itself, the kept model has a lead of zero and is not fitted again.
+    (planted_folder / "others").mkdir()
+    (planted_folder / "others" / "planted-0").symlink_to(kept / "planted-0" / "store")
+    truth.main(data=planted_folder, only="planted", keep=kept, against=planted_folder / "others")
+    (again,) = json.loads((planted_folder / "truth.json").read_text())["runs"]
     assert ModelStore(kept / "planted-0" / "store").active() == version
     assert again["first"] == run["first"]
     assert {one["mean"] for one in again["lead"].values()} == {0.0}
-    page = (tmp_path / "truth.md").read_text()
+    page = (planted_folder / "truth.md").read_text()
     assert f"{100 * run['first']['claimed']:.1f} / {100 * run['first']['true']:.1f} %" in page

@@ -1,11 +1,18 @@
-"""How a program uses the client: mypy checks it as strictly as the client itself, and a test runs it."""
+"""Typed example of a program that uses the client; checked by mypy in strict mode and run by a test."""
 
 from __future__ import annotations
 
 from typing import assert_type
 
 from tripod_client import AsyncTripod, Tripod
-from tripod_client.answers import CartAnswer, Job, Recommendations
+from tripod_client.answers import (
+    BundlesAnswer,
+    CartAnswer,
+    Job,
+    Recommendations,
+    SubstitutesAnswer,
+    TopBundlesAnswer,
+)
 
 
 def fill_a_cart(tripod: Tripod, cart_id: str) -> CartAnswer:
@@ -13,6 +20,9 @@ def fill_a_cart(tripod: Tripod, cart_id: str) -> CartAnswer:
     assert_type(cart, CartAnswer)
     assert_type(tripod.recommend(cart_id, k=3, exclude=["film-2"], discovery=0.5), Recommendations)
     assert_type(tripod.recommend(cart_id, knobs={"decoupling": 0.5}, scoring="mixture"), Recommendations)
+    assert_type(tripod.cart_substitutes(cart_id, ["camera-0"], max_price=20), SubstitutesAnswer)
+    assert_type(tripod.find_bundles(cart_id, k=2, alternatives=2, skip=1), BundlesAnswer)
+    assert_type(tripod.top_bundles(k=3, category="Photo", limit=2), TopBundlesAnswer)
     return tripod.set_quantity(cart_id, "film-0", 3, if_match=cart["etag"])
 
 

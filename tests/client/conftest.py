@@ -1,29 +1,33 @@
-"""A running service for the client, made of the parts that the tests of the service are made of."""
+"""A running service for the client tests, started with the helpers of tests/app."""
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
-# pytest's importlib mode adds neither.
-sys.path.insert(0, str(Path(__file__).parent))
-sys.path.insert(0, str(Path(__file__).parents[1] / "app"))
-
-from app_process import Service
-from app_shop import publish
+from tests.app.app_process import Service
+from tests.app.app_shop import publish
+from tests.app.bundle_shop import publish_bundles
 
 ADMIN_KEY = "a-key-of-16-or-more"
 
 
 @pytest.fixture(scope="session")
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The address of a service with the planted shop."""
+    """URL of a service with the test catalogue."""
     store = tmp_path_factory.mktemp("client") / "store"
     publish(store)
     with Service(store, TRIPOD_ADMIN_KEY=ADMIN_KEY) as running:
+        yield str(running.ready().client.base_url)
+
+
+@pytest.fixture(scope="session")
+def bundles_served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """URL of a service whose model knows which items are bought together as a whole."""
+    store = tmp_path_factory.mktemp("client-bundles") / "store"
+    publish_bundles(store)
+    with Service(store) as running:
         yield str(running.ready().client.base_url)
 
 

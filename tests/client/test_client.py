@@ -1,12 +1,11 @@
+"""The client against a running service."""
+
 from __future__ import annotations
 
 import asyncio
 import inspect
 import json
 import socket
-import threading
-from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import get_type_hints
 
@@ -17,16 +16,17 @@ from tripod_client import (
     ProblemError,
     Tripod,
     TripodError,
-    UnreadableAnswer,
     answers,
     arguments,
 )
 from tripod_client.arguments import AnyCart
 
+from tests.app.other_server import server_of
+
 OPENAPI = json.loads((Path(__file__).parents[1] / "app" / "openapi.json").read_text())
 
 
-def test_a_cart_from_the_first_item_to_the_checkout(served: str) -> None:
+def test_cart_lifecycle(served: str) -> None:
     with Tripod(served) as tripod:
         cart = tripod.create_cart()["cart_id"]
         tripod.add_items(cart, "camera-0", {"item_id": "film-0", "quantity": 2})
@@ -52,6 +52,35 @@ def test_a_cart_from_the_first_item_to_the_checkout(served: str) -> None:
     assert caught.value.status == 404
     assert caught.value.type == "urn:tripod:problem:cart-not-found"
     assert cart in str(caught.value)
+
+
+def test_substitutes_of_carts_and_lists(served: str, admin_key: str) -> None:
+    with Tripod(served, admin_key=admin_key) as tripod:
+        tripod.add_items("repair", "camera-5", "film-5", "a,b")
+        tripod.patch_item("camera-5", in_stock=False)
+        stored = tripod.cart_substitutes("repair")
+        (camera,) = stored["items"]
+        (compact,) = camera["replacements"]
+        assert (camera["in_stock"], compact["item_id"], compact["price_difference"]) == (
+            False,
+            "compact-5",
+            2,
+        )
+        assert camera["shortage"] is not None
+        assert camera["shortage"]["reason"] == "too_few_candidates"
+        assert stored == tripod.substitutes("repair")
+        listed = tripod.substitutes(items=["camera-5", "film-5", "a,b"])
+        assert stored == {**listed, "cart": {**listed["cart"], "cart_id": "repair"}}
+        tripod.patch_item("camera-5", in_stock=None)
+        assert tripod.cart_substitutes("repair")["items"] == []
+        for named in (
+            tripod.cart_substitutes("repair", ["a,b", "camera-5"], k=1, exclude=["compact-5"]),
+            tripod.substitutes("repair", replace=["a,b", "camera-5"], category=["Accessories"], max_price=99),
+        ):
+            assert [item["item_id"] for item in named["items"]] == ["a,b", "camera-5"]
+            assert [item["replacements"] for item in named["items"]] == [[], []]
+        with pytest.raises(TripodError, match="'film-9' is not in the cart"):
+            tripod.substitutes(items=["camera-5"], replace=["film-9"])
 
 
 def test_filters_boosts_batches_and_bundles(served: str) -> None:
@@ -82,7 +111,7 @@ def test_dials_knobs_and_scoring(served: str) -> None:
         assert len(bundle["bundles"][0]["items"]) == 2
 
 
-def test_items_and_models(served: str, admin_key: str) -> None:
+def test_search_patch_and_models(served: str, admin_key: str) -> None:
     with Tripod(served, admin_key=admin_key) as tripod:
         page = tripod.search_items(q="tripod", limit=2)
         assert [item["item_id"] for item in page["items"]] == ["tripod-0", "tripod-1"]
@@ -100,8 +129,8 @@ def test_items_and_models(served: str, admin_key: str) -> None:
         stranger.patch_item("film-3", price=1)
 
 
-def test_jobs_are_started_read_and_cancelled(served: str, admin_key: str) -> None:
-    """No worker is alive here: the job waits."""
+def test_job_start_read_and_cancel(served: str, admin_key: str) -> None:
+    """No worker runs in this test, so the job stays queued."""
     with Tripod(served, admin_key=admin_key) as tripod:
         job = tripod.start_job(data="baskets.txt", activate="never", options={"steps": 25})
         assert job["request"]["options"]["steps"] == 25
@@ -115,7 +144,7 @@ def test_jobs_are_started_read_and_cancelled(served: str, admin_key: str) -> Non
     assert caught.value.status == 409
 
 
-def test_conditions_travel_as_headers(served: str) -> None:
+def test_idempotency_key_and_if_match_are_sent_as_headers(served: str) -> None:
     with Tripod(served) as tripod:
         first = tripod.create_cart(idempotency_key="once")
         assert tripod.create_cart(idempotency_key="once") == first
@@ -124,7 +153,7 @@ def test_conditions_travel_as_headers(served: str) -> None:
     assert caught.value.status == 412
 
 
-def test_the_etag_of_a_cart_makes_a_change_conditional(served: str) -> None:
+def test_changes_with_a_stale_etag_are_refused(served: str) -> None:
     with Tripod(served) as tripod:
         first = tripod.add_items("conditional", "camera-0")
         second = tripod.add_items("conditional", "film-0", if_match=first["etag"])
@@ -144,7 +173,7 @@ def test_the_etag_of_a_cart_makes_a_change_conditional(served: str) -> None:
         tripod.delete_cart("conditional", if_match="*")
 
 
-def test_idempotency_keys_are_taken_where_the_service_honours_them(served: str) -> None:
+def test_idempotency_keys_of_add_items_and_check_out(served: str) -> None:
     with Tripod(served) as tripod:
         for _ in range(2):
             tripod.add_items("keyed", "camera-0", idempotency_key="1")
@@ -155,7 +184,7 @@ def test_idempotency_keys_are_taken_where_the_service_honours_them(served: str) 
             tripod.delete_cart("keyed", idempotency_key="3")  # type: ignore[call-arg]
 
 
-def test_a_batch_takes_lists_items_and_carts(served: str) -> None:
+def test_batch_accepts_lists_items_and_cart_ids(served: str) -> None:
     with Tripod(served) as tripod:
         tripod.add_items("batched", "camera-2")
         carts: list[AnyCart] = [["camera-0"], {"items": ["camera-1"]}, {"cart_id": "batched"}, []]
@@ -172,7 +201,7 @@ def test_a_batch_takes_lists_items_and_carts(served: str) -> None:
 
 
 @pytest.mark.parametrize("dots", [".", "..", ""])
-def test_ids_that_would_change_the_address_are_refused(served: str, dots: str) -> None:
+def test_ids_that_would_change_the_url_are_refused(served: str, dots: str) -> None:
     with Tripod(served) as tripod:
         tripod.set_quantity("safe", "camera-0", 1)
         for call in (
@@ -186,8 +215,8 @@ def test_ids_that_would_change_the_address_are_refused(served: str, dots: str) -
         assert tripod.get_cart("safe")["items"] == [{"item_id": "camera-0", "quantity": 1}]
 
 
-def test_without_a_connection_a_tripod_error_is_raised() -> None:
-    with socket.socket() as taken:  # bound, but nobody listens
+def test_refused_connection_raises_connection_failed() -> None:
+    with socket.socket() as taken:  # bound, but not listening
         taken.bind(("127.0.0.1", 0))
         url = f"http://127.0.0.1:{taken.getsockname()[1]}"
         with Tripod(url) as tripod, pytest.raises(ConnectionFailed, match=url) as caught:
@@ -203,7 +232,7 @@ def test_without_a_connection_a_tripod_error_is_raised() -> None:
             asyncio.run(ask())
 
 
-def test_a_service_that_does_not_answer_in_time_is_a_tripod_error() -> None:
+def test_timeout_raises_connection_failed() -> None:
     with socket.socket() as silent:
         silent.bind(("127.0.0.1", 0))
         silent.listen()
@@ -212,41 +241,19 @@ def test_a_service_that_does_not_answer_in_time_is_a_tripod_error() -> None:
             tripod.alive()
 
 
-def test_answers_of_other_servers_are_tripod_errors(other_server: str) -> None:
-    with Tripod(other_server) as tripod:
-        with pytest.raises(UnreadableAnswer, match="not a JSON object: is it Tripod"):
-            tripod.get_cart("page")
-        with pytest.raises(ProblemError) as caught:
-            tripod.get_cart("busy")
+def test_error_page_of_a_proxy_with_a_date_in_retry_after() -> None:
+    date = "Fri, 31 Dec 2027 23:59:59 GMT"
+    with (
+        server_of(b"<p>busy</p>", status=503, Retry_After=date) as url,
+        Tripod(url) as tripod,
+        pytest.raises(ProblemError) as caught,
+    ):
+        tripod.get_cart("busy")
     assert (caught.value.status, caught.value.retry_after) == (503, None)
     assert caught.value.detail == "<p>busy</p>"
 
 
-@pytest.fixture
-def other_server() -> Iterator[str]:
-    """What stands before a service may answer with pages, and say when to try again as a date."""
-
-    class Pages(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            busy = self.path.endswith("busy")
-            page = b"<p>busy</p>" if busy else b"<p>welcome</p>"
-            self.send_response(503 if busy else 200)
-            self.send_header("Retry-After", "Fri, 31 Dec 2027 23:59:59 GMT")
-            self.send_header("Content-Type", "text/html")
-            self.send_header("Content-Length", str(len(page)))
-            self.end_headers()
-            self.wfile.write(page)
-
-        def log_message(self, *_: object) -> None:
-            pass
-
-    with ThreadingHTTPServer(("127.0.0.1", 0), Pages) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        yield f"http://127.0.0.1:{server.server_port}"
-        server.shutdown()
-
-
-def test_a_job_is_followed_until_it_ends(served: str, admin_key: str) -> None:
+def test_follow_job_yields_states_until_the_end(served: str, admin_key: str) -> None:
     with Tripod(served, admin_key=admin_key) as tripod:
         job = tripod.start_job(data="baskets.txt")["job_id"]
         states = []
@@ -279,7 +286,7 @@ def test_ids_with_any_characters(served: str) -> None:
             assert tripod.remove_item("odd", item_id)["items"] == []
 
 
-def test_async_answers_the_same(served: str) -> None:
+def test_async_client_gives_the_same_answers(served: str) -> None:
     async def ask() -> tuple[answers.Recommendations, TripodError]:
         async with AsyncTripod(served) as tripod:
             with pytest.raises(TripodError) as caught:
@@ -292,21 +299,23 @@ def test_async_answers_the_same(served: str) -> None:
     assert error.type == "urn:tripod:problem:item-not-found"
 
 
-def test_answers_have_the_members_of_the_api() -> None:
-    types = {name: kind for name, kind in vars(answers).items() if inspect.isclass(kind) and name != "Any"}
-    types = {name: kind for name, kind in types.items() if kind.__module__ == answers.__name__}
-    types = {name: kind for name, kind in types.items() if not name.startswith("_")}
+def test_answer_types_match_the_schemas_of_the_api() -> None:
+    types = {name: kind for name, kind in vars(answers).items() if inspect.isclass(kind)}
+    assert sorted(types) == sorted(answers.__all__)
     assert len(types) > 20
     for name, kind in types.items():
         assert set(get_type_hints(kind)) == members(name), name
 
 
-def test_requests_have_the_members_of_the_api() -> None:
+def test_argument_types_match_the_schemas_of_the_api() -> None:
     assert set(get_type_hints(arguments.FitOptions)) == members("FitOptions")
     assert set(get_type_hints(arguments.Boosts)) == members("Boosts")
-    assert set(get_type_hints(arguments.Knobs)) == members("Knobs")
+    assert set(get_type_hints(arguments.KnobValues)) == members("KnobValues")
     assert set(get_type_hints(arguments.JobRequest)) == members("JobRequest")
     assert set(get_type_hints(arguments.ItemChange)) == members("ItemPatch")
+    substitutes = {part["name"] for part in OPENAPI["paths"]["/substitutes"]["get"]["parameters"]}
+    own = {"cart_id", "items", "replace", "k", "If-None-Match"}
+    assert set(get_type_hints(arguments.InStockFilters)) | own == substitutes
     basket = {"cart_id", "items", "k"}
     assert set(get_type_hints(arguments.RecommendOptions)) | basket == members("RecommendRequest")
     assert set(get_type_hints(arguments.BundleOptions)) | basket == members("BundleRequest")
@@ -317,7 +326,7 @@ def members(schema: str) -> set[str]:
 
 
 @pytest.mark.parametrize("client", [Tripod, AsyncTripod])
-def test_every_operation_is_a_method_of_its_name_and_every_method_an_operation(client: type) -> None:
+def test_methods_match_the_operations_of_the_api(client: type) -> None:
     operations = {one["operationId"] for path in OPENAPI["paths"].values() for one in path.values()}
     methods = {name for name in dir(client) if not name.startswith("_")} - {"close"}
     assert methods == operations

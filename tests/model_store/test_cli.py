@@ -1,4 +1,4 @@
-"""`python -m model_store` as a person uses it: its output and its exit code."""
+"""`python -m model_store`: output and exit codes."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ import pytest
 
 from model_store import Draft, ModelStore
 from model_store.__main__ import main
+from model_store.kernel_file import FORMULA
 
 Drafts = Callable[..., Draft]
 UNKNOWN = "20000101-000000-000000"
@@ -29,7 +30,7 @@ Run = Callable[..., Result]
 
 @pytest.fixture
 def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
-    """The command line's entry point, without starting a Python for each of many calls."""
+    """Call the entry point in this process, which is faster than a process per call."""
 
     def call(*arguments: str, **environment: str) -> Result:
         with monkeypatch.context() as patch:
@@ -50,7 +51,9 @@ def filled(store: ModelStore, draft: Drafts) -> tuple[ModelStore, str, str]:
     return store, old, new
 
 
-def test_list_wherever_the_store_is_given(filled: tuple[ModelStore, str, str], run: Run) -> None:
+def test_list_with_the_store_before_or_after_the_command_or_in_the_environment(
+    filled: tuple[ModelStore, str, str], run: Run
+) -> None:
     store, old, new = filled
     results = [
         run("--store", store.location, "list"),
@@ -64,7 +67,7 @@ def test_list_wherever_the_store_is_given(filled: tuple[ModelStore, str, str], r
         assert "active" in next(line for line in result.stdout.splitlines() if old in line)
 
 
-def test_list_json_reports_broken_ones(filled: tuple[ModelStore, str, str], run: Run) -> None:
+def test_list_reports_broken_versions(filled: tuple[ModelStore, str, str], run: Run) -> None:
     store, old, new = filled
     (Path(store.location) / new / "items.json").unlink()
     listing = json.loads(run("list", "--json", "--store", store.location).stdout)
@@ -76,7 +79,7 @@ def test_list_json_reports_broken_ones(filled: tuple[ModelStore, str, str], run:
     assert f"broken: {new}/items.json is missing" in result.stderr
 
 
-def test_show(filled: tuple[ModelStore, str, str], run: Run) -> None:
+def test_show_prints_the_manifest(filled: tuple[ModelStore, str, str], run: Run) -> None:
     store, old, _ = filled
     text = run("show", old, "--store", store.location).stdout
     for expected in (old, "scalable", "log_likelihood", "decoupling: 0.9", "report.html"):
@@ -86,7 +89,37 @@ def test_show(filled: tuple[ModelStore, str, str], run: Run) -> None:
     assert shown["knobs"] == {"decoupling": 0.9, "relevance": 2.0, "popularity": 0.1}
 
 
-def test_activate_delete_prune(filled: tuple[ModelStore, str, str], run: Run, draft: Drafts) -> None:
+def test_show_prints_the_tensors_of_the_kernel(filled: tuple[ModelStore, str, str], run: Run) -> None:
+    store, old, _ = filled
+    lines = run("show", old, "--store", store.location).stdout.splitlines()
+    assert f"kernel.safetensors: {FORMULA}" in lines
+    table = [line.split(maxsplit=5) for line in lines if line.split()[:1] in (["V"], ["B"], ["C"])]
+    assert [row[:5] for row in table] == [
+        ["V", "7", "×", "2", "float32"],
+        ["B", "7", "×", "2", "float32"],
+        ["C", "2", "×", "2", "float64"],
+    ]
+    assert all("skew-symmetric" in row[5] for row in table[1:])
+    shown = json.loads(run("show", old, "--json", "--store", store.location).stdout)
+    assert shown["formula"] == FORMULA
+    assert [(tensor["name"], tensor["shape"]) for tensor in shown["tensors"]] == [
+        ("V", [7, 2]),
+        ("B", [7, 2]),
+        ("C", [2, 2]),
+        ("d", [7]),
+    ]
+
+
+def test_show_of_a_damaged_kernel_file_is_one_sentence(filled: tuple[ModelStore, str, str], run: Run) -> None:
+    store, old, _ = filled
+    path = Path(store.location) / old / "kernel.safetensors"
+    path.write_bytes(bytes(path.stat().st_size))
+    result = run("show", old, "--store", store.location)
+    assert result.returncode == 1
+    assert result.stderr.startswith(f"error: {old}/kernel.safetensors is damaged: ")
+
+
+def test_activate_delete_and_prune(filled: tuple[ModelStore, str, str], run: Run, draft: Drafts) -> None:
     store, old, new = filled
     newest = store.publish(draft(3))
     for version in (new, newest):
@@ -97,11 +130,11 @@ def test_activate_delete_prune(filled: tuple[ModelStore, str, str], run: Run, dr
     assert [info.version for info in store.versions()] == [newest, new]
 
 
-def test_verify(filled: tuple[ModelStore, str, str], run: Run) -> None:
+def test_verify_and_activate_refuse_a_damaged_version(filled: tuple[ModelStore, str, str], run: Run) -> None:
     store, old, new = filled
     result = run("verify", old, "--store", store.location)
     assert (result.returncode, result.stderr) == (0, "")
-    assert f"{old} is sound: 5 files" in result.stdout
+    assert f"{old} is valid: 5 files" in result.stdout
     path = Path(store.location) / new / "kernel.safetensors"
     path.write_bytes(path.read_bytes()[:-1] + b"\x00")
     for command in ("verify", "activate"):
@@ -122,7 +155,7 @@ def test_verify(filled: tuple[ModelStore, str, str], run: Run) -> None:
         ["delete", "../../x"],
     ],
 )
-def test_bad_input_is_one_sentence(
+def test_unknown_or_invalid_version_is_one_sentence(
     filled: tuple[ModelStore, str, str], arguments: list[str], run: Run
 ) -> None:
     store, _, _ = filled
@@ -135,7 +168,7 @@ def test_bad_input_is_one_sentence(
     assert sorted(Path(store.location).rglob("*")) == before
 
 
-def test_usage_errors(run: Run) -> None:
+def test_usage_error_exits_with_2(run: Run) -> None:
     for arguments in (["prune"], ["prune", "--keep", "-1"], ["prune", "--keep", "x"], ["fly"]):
         result = run(*arguments)
         assert result.returncode == 2
@@ -143,14 +176,14 @@ def test_usage_errors(run: Run) -> None:
         assert result.stdout == ""
 
 
-def test_an_empty_and_an_unreachable_store(tmp_path: Path, run: Run) -> None:
+def test_empty_store_and_unreachable_store(tmp_path: Path, run: Run) -> None:
     assert run("list", "--store", str(tmp_path)).stdout == f"No models in {tmp_path}.\n"
     result = run("list", "--store", "nowhere://x")
     assert result.returncode == 1
     assert result.stderr.startswith("error: the model store nowhere://x cannot be reached")
 
 
-def test_as_a_process(filled: tuple[ModelStore, str, str]) -> None:
+def test_exit_codes_of_the_process(filled: tuple[ModelStore, str, str]) -> None:
     store, old, _ = filled
     command = [sys.executable, "-m", "model_store", "--store", store.location, "verify"]
     sound = subprocess.run([*command, old], capture_output=True, text=True, check=True)
@@ -160,7 +193,7 @@ def test_as_a_process(filled: tuple[ModelStore, str, str]) -> None:
     assert unknown.stderr == f"error: there is no model {UNKNOWN} in {store.location}\n"
 
 
-def test_neither_torch_nor_polars_is_loaded() -> None:
+def test_torch_polars_and_fastapi_are_not_imported() -> None:
     script = "import sys, model_store.__main__; print({'torch', 'polars', 'fastapi'} & set(sys.modules))"
     result = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert result.stdout == "set()\n"

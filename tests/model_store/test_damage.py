@@ -1,4 +1,4 @@
-"""Whatever happens to the files: a clear error that names the file, and the active model stays."""
+"""Damaged files: the error names the file, and the active model stays."""
 
 from __future__ import annotations
 
@@ -23,6 +23,7 @@ from model_store import (
 )
 from model_store.manifest import parse_manifest
 
+ROOT = Path(__file__).parents[2]  # where the subprocesses find the package `tests`
 Drafts = Callable[..., Draft]
 FILES = ["kernel.safetensors", "items.json", "relevance.npz", "report.html", "manifest.json"]
 
@@ -50,7 +51,7 @@ def assert_refused(store: ModelStore, folder: Path, good: str, message: str) -> 
 
 
 @pytest.mark.parametrize("name", FILES)
-def test_truncated_file(store: ModelStore, good: str, bad: Path, name: str) -> None:
+def test_truncated_file_is_refused(store: ModelStore, good: str, bad: Path, name: str) -> None:
     data = (bad / name).read_bytes()
     (bad / name).write_bytes(data[: len(data) // 2])
     assert_refused(store, bad, good, f"{bad.name}/{name} is damaged")
@@ -61,14 +62,14 @@ def test_truncated_file(store: ModelStore, good: str, bad: Path, name: str) -> N
 
 
 @pytest.mark.parametrize("name", FILES)
-def test_missing_file(store: ModelStore, good: str, bad: Path, name: str) -> None:
+def test_missing_file_is_refused(store: ModelStore, good: str, bad: Path, name: str) -> None:
     (bad / name).unlink()
     assert_refused(store, bad, good, f"{bad.name}/{name} is missing")
     assert name in str(store.broken()[bad.name])
 
 
 @pytest.mark.parametrize("name", FILES)
-def test_flipped_byte(store: ModelStore, good: str, bad: Path, name: str) -> None:
+def test_flipped_bit_is_refused(store: ModelStore, good: str, bad: Path, name: str) -> None:
     data = bytearray((bad / name).read_bytes())
     for position in (0, len(data) // 3, len(data) // 2, len(data) - 1):
         data[position] ^= 1
@@ -79,7 +80,7 @@ def test_flipped_byte(store: ModelStore, good: str, bad: Path, name: str) -> Non
     assert store.verify(bad.name).version == bad.name
 
 
-def test_no_flipped_bit_of_a_manifest_goes_unnoticed(bad: Path) -> None:
+def test_every_flipped_bit_of_a_manifest_is_found(bad: Path) -> None:
     data = (bad / "manifest.json").read_bytes()
     for position in range(len(data)):
         for bit in range(8):
@@ -89,8 +90,8 @@ def test_no_flipped_bit_of_a_manifest_goes_unnoticed(bad: Path) -> None:
                 parse_manifest(bytes(flipped), bad.name)
 
 
-def test_unchecked_damage_never_escapes_as_a_traceback(store: ModelStore, bad: Path) -> None:
-    """With `verify=False` a flipped byte may pass, but if it breaks the file the error names it."""
+def test_damage_without_verification_is_a_damaged_model_error(store: ModelStore, bad: Path) -> None:
+    """With `verify=False` a flipped byte may go unnoticed, but if it breaks the file the error names it."""
     for name in ("kernel.safetensors", "items.json", "relevance.npz"):
         data = (bad / name).read_bytes()
         seen = 0
@@ -105,7 +106,7 @@ def test_unchecked_damage_never_escapes_as_a_traceback(store: ModelStore, bad: P
         assert seen > 0
 
 
-def test_newer_format(store: ModelStore, good: str, bad: Path) -> None:
+def test_newer_format_is_refused(store: ModelStore, good: str, bad: Path) -> None:
     path = bad / "manifest.json"
     path.write_text(json.dumps({**json.loads(path.read_text()), "format_version": 99}))
     assert_refused(store, bad, good, "upgrade Tripod")
@@ -114,18 +115,20 @@ def test_newer_format(store: ModelStore, good: str, bad: Path) -> None:
 
 
 @pytest.mark.parametrize("text", ["[]", "null", "{}", '{"format_version": 1}', "[" * 100_000, "\xff"])
-def test_a_manifest_of_something_else(store: ModelStore, good: str, bad: Path, text: str) -> None:
+def test_manifest_with_other_content_is_refused(store: ModelStore, good: str, bad: Path, text: str) -> None:
     (bad / "manifest.json").write_bytes(text.encode("latin-1"))
     assert_refused(store, bad, good, r"manifest\.json is damaged")
 
 
-def test_a_version_copied_under_another_name(store: ModelStore, good: str, bad: Path) -> None:
+def test_version_renamed_to_another_version_is_refused(store: ModelStore, good: str, bad: Path) -> None:
     copy = bad.rename(bad.with_name("20000101-000000-000000"))
     assert_refused(store, copy, good, f"belongs to version {bad.name}")
 
 
 @pytest.mark.parametrize("text", ["", "../../x\n", "20261116-021530-3f9a1c20261116", "\x00\xff"])
-def test_corrupted_pointer(store: ModelStore, good: str, bad: Path, text: str) -> None:
+def test_corrupted_active_file_is_repaired_by_activating(
+    store: ModelStore, good: str, bad: Path, text: str
+) -> None:
     (Path(store.location) / "ACTIVE").write_bytes(text.encode("latin-1"))
     for action in (store.active, store.open, lambda: store.delete(bad.name), lambda: store.prune(0)):
         with pytest.raises(DamagedModelError, match="ACTIVE"):
@@ -136,7 +139,7 @@ def test_corrupted_pointer(store: ModelStore, good: str, bad: Path, text: str) -
     assert store.open().version == good
 
 
-def test_a_pointer_to_nothing(store: ModelStore, good: str) -> None:
+def test_active_file_naming_an_unknown_version(store: ModelStore, good: str) -> None:
     (Path(store.location) / "ACTIVE").write_text("20000101-000000-000000\n")
     with pytest.raises(UnknownVersionError, match="20000101-000000-000000"):
         store.open()
@@ -144,8 +147,8 @@ def test_a_pointer_to_nothing(store: ModelStore, good: str) -> None:
     assert store.open().version == good
 
 
-def test_the_pointer_may_move_while_a_model_is_opened(store: ModelStore, good: str, bad: Path) -> None:
-    """The old version is gone when the reader arrives: it follows the pointer instead of failing."""
+def test_open_follows_an_activation_that_happens_meanwhile(store: ModelStore, good: str, bad: Path) -> None:
+    """The version that was active is deleted before it can be opened."""
 
     class SlowReader(ModelStore):
         def active(self) -> str | None:
@@ -159,7 +162,7 @@ def test_the_pointer_may_move_while_a_model_is_opened(store: ModelStore, good: s
     assert [info.version for info in store.versions()] == [bad.name]
 
 
-def test_a_mapped_model_survives_its_deletion(
+def test_mapped_model_can_be_used_after_its_deletion(
     store: ModelStore, good: str, bad: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(arrays, "_COPIED_BYTES", 0)
@@ -174,11 +177,10 @@ def test_a_mapped_model_survives_its_deletion(
 
 _PUBLISH = """
 import sys
-sys.path.insert(0, sys.argv[1])
-from conftest import make_draft
+from tests.model_store.conftest import make_draft
 from model_store import ModelStore, StorageError
 try:
-    ModelStore(sys.argv[2]).publish(make_draft(size=int(sys.argv[3])))
+    ModelStore(sys.argv[1]).publish(make_draft(size=int(sys.argv[2])))
 except StorageError as error:
     print(error)
 """
@@ -187,11 +189,12 @@ except StorageError as error:
 @pytest.mark.parametrize(
     ("limit", "name"), [(1, "kernel.safetensors"), (50_000, "kernel.safetensors"), (130_000, "items.json")]
 )
-def test_full_disk(store: ModelStore, good: str, limit: int, name: str) -> None:
-    """The operating system really refuses to write on; a limit of file size works without root."""
-    here, before = Path(__file__).parent, sorted(Path(store.location).rglob("*"))
+def test_full_disk_leaves_no_files(store: ModelStore, good: str, limit: int, name: str) -> None:
+    """A limit of the file size stands for a full disk: it needs no root."""
+    before = sorted(Path(store.location).rglob("*"))
     result = subprocess.run(
-        [sys.executable, "-c", _PUBLISH, str(here), store.location, "5000"],
+        [sys.executable, "-c", _PUBLISH, store.location, "5000"],
+        cwd=ROOT,
         capture_output=True,
         text=True,
         check=True,
@@ -203,7 +206,7 @@ def test_full_disk(store: ModelStore, good: str, limit: int, name: str) -> None:
     assert store.open().version == good
 
 
-def test_a_store_that_is_a_file(tmp_path: Path) -> None:
+def test_store_that_is_a_file_is_refused(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("no store")
     for place in (tmp_path / "file", tmp_path / "file" / "below", f"file://{tmp_path}/file"):
         with pytest.raises(StorageError, match="is a file"):
@@ -215,7 +218,7 @@ class TestRemote:
     def remote(self, tmp_path: Path) -> ModelStore:
         return ModelStore(f"memory://{tmp_path.name}", cache=tmp_path / "cache")
 
-    def test_damage_in_the_store_is_found(self, remote: ModelStore, draft: Drafts) -> None:
+    def test_damage_in_a_remote_store_is_found(self, remote: ModelStore, draft: Drafts) -> None:
         good, bad = remote.publish(draft(1)), remote.publish(draft(2))
         remote.activate(good)
         memory = fsspec.filesystem("memory")
@@ -227,7 +230,7 @@ class TestRemote:
                 action(bad)
         assert remote.open().version == good
 
-    def test_without_a_manifest_there_is_no_version(self, remote: ModelStore, draft: Drafts) -> None:
+    def test_upload_without_a_manifest_is_not_a_version(self, remote: ModelStore, draft: Drafts) -> None:
         version = remote.publish(draft())
         fsspec.filesystem("memory").rm_file(f"{remote.location}/{version}/manifest.json")
         assert remote.versions() == []
@@ -244,7 +247,7 @@ class TestRemote:
         assert not fsspec.filesystem("memory").exists(abandoned)
         assert remote.open(kept).version == kept
 
-    def test_the_cache_is_filled_once_and_repaired(
+    def test_cache_is_filled_once_and_repaired(
         self, remote: ModelStore, draft: Drafts, tmp_path: Path
     ) -> None:
         version = remote.publish(draft())

@@ -1,4 +1,4 @@
-"""What was activated lately, and by whom."""
+"""The history of activations."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def names(history: list[Activated]) -> list[str]:
     return [entry.version for entry in history]
 
 
-def test_the_history_names_what_was_active_newest_first(any_store: ModelStore, draft: Drafts) -> None:
+def test_history_is_newest_first(any_store: ModelStore, draft: Drafts) -> None:
     assert any_store.history() == []
     first, second, third = (any_store.publish(draft(seed)) for seed in range(3))
     for version in (first, second, first, third, first):
@@ -23,14 +23,14 @@ def test_the_history_names_what_was_active_newest_first(any_store: ModelStore, d
     assert any_store.active() == first
 
 
-def test_the_history_goes_back_twenty_activations(store: ModelStore, draft: Drafts) -> None:
+def test_history_has_twenty_entries(store: ModelStore, draft: Drafts) -> None:
     published = [store.publish(draft(seed)) for seed in range(23)]
     for version in published:
         store.activate(version)
     assert names(store.history()) == published[:-21:-1]
 
 
-def test_prune_keeps_the_version_that_was_live_a_moment_ago(any_store: ModelStore, draft: Drafts) -> None:
+def test_prune_keeps_the_version_active_before(any_store: ModelStore, draft: Drafts) -> None:
     oldest, live = any_store.publish(draft(0)), any_store.publish(draft(1))
     any_store.activate(oldest)
     any_store.activate(live)
@@ -41,10 +41,12 @@ def test_prune_keeps_the_version_that_was_live_a_moment_ago(any_store: ModelStor
     any_store.activate(live)
     any_store.delete(accepted)
     any_store.activate(any_store.publish(draft(10)))
-    assert live not in any_store.prune(keep=1)  # the one before it is deleted: the way back leads here
+    assert live not in any_store.prune(
+        keep=1
+    )  # the version activated in between is deleted, so a rollback leads here
 
 
-def test_a_release_that_writes_no_history_is_understood(store: ModelStore, draft: Drafts) -> None:
+def test_activations_of_release_0_1_without_a_history(store: ModelStore, draft: Drafts) -> None:
     first, second, third = (store.publish(draft(seed)) for seed in range(3))
     pointer, history = (Path(store.location) / name for name in ("ACTIVE", "HISTORY"))
     store.activate(first)
@@ -60,17 +62,17 @@ def test_a_release_that_writes_no_history_is_understood(store: ModelStore, draft
     assert names(store.history()) == [first, third, second]
 
 
-def test_the_history_says_whether_the_gate_or_a_person_chose(any_store: ModelStore, draft: Drafts) -> None:
+def test_history_says_whether_the_gate_or_a_person_activated(any_store: ModelStore, draft: Drafts) -> None:
     first, second, third = (any_store.publish(draft(seed)) for seed in range(3))
     any_store.activate(first)
     any_store.activate(second, by_gate=True)
     any_store.activate(third, by_gate=True)
     assert any_store.history() == [Activated(third, True), Activated(second, True), Activated(first)]
-    any_store.activate(second)  # the way back is a person's choice
+    any_store.activate(second)  # a rollback by a person
     assert any_store.history() == [Activated(second), Activated(third, True), Activated(first)]
 
 
-def test_a_history_without_marks_counts_as_chosen_by_people(store: ModelStore, draft: Drafts) -> None:
+def test_history_without_marks_counts_as_activated_by_people(store: ModelStore, draft: Drafts) -> None:
     first, second, third = (store.publish(draft(seed)) for seed in range(3))
     store.activate(third, by_gate=True)
     pointer, history = (Path(store.location) / name for name in ("ACTIVE", "HISTORY"))

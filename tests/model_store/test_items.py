@@ -10,12 +10,12 @@ def test_rows_are_found_by_id() -> None:
     assert (len(items), items.row_of("a"), items.row_of("b"), items.row_of("c")) == (2, 1, 0, None)
 
 
-def test_omitted_columns_are_unknown() -> None:
+def test_omitted_columns_are_none() -> None:
     items = Items(ids=("a", "b"), prices=(1.5, None))
     assert (items.prices, items.names, items.in_stock) == ((1.5, None), (None, None), (None, None))
 
 
-def test_json_and_back() -> None:
+def test_json_round_trip() -> None:
     items = Items(("a", "ü"), ("A", None), ("c", None), (1.5, None), (True, None), (3, None))
     back = Items.from_json(items.to_json())
     for column in ("ids", "names", "categories", "prices", "in_stock", "counts"):
@@ -33,12 +33,12 @@ def test_json_and_back() -> None:
         ({"ids": ("a",), "counts": (True,)}, "'count' holds bool, expected int or null"),
     ],
 )
-def test_wrong_columns(columns: dict[str, tuple[object, ...]], message: str) -> None:
+def test_invalid_columns_are_refused(columns: dict[str, tuple[object, ...]], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         Items(**columns)  # type: ignore[arg-type]
 
 
-def test_a_large_catalogue() -> None:
+def test_large_catalogue_round_trip() -> None:
     size = 400_000
     items = Items(ids=tuple(map(str, range(size))), counts=tuple(range(size)))
     back = Items.from_json(items.to_json())
@@ -46,6 +46,6 @@ def test_a_large_catalogue() -> None:
     assert back.counts == items.counts
 
 
-def test_items_cannot_be_changed() -> None:
+def test_items_are_immutable() -> None:
     with pytest.raises(AttributeError):
         Items(ids=("a",)).ids = ("b",)  # type: ignore[misc]

@@ -1,4 +1,4 @@
-"""Forecasts of basket sizes against the distribution written out with SciPy."""
+"""Forecasts of basket sizes against the same distribution computed with SciPy."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def distribution(model: BasketSizes, rows: list[int], others: int) -> np.ndarray
 
 @pytest.mark.parametrize("dispersion", [0.05, 0.6, 1.0, 30.0])
 @pytest.mark.parametrize(("rows", "others"), [([0], 0), ([1, 2], 0), ([0, 1, 3], 2), ([], 4), ([2], 50)])
-def test_forecast_is_that_of_the_hurdle_model(rows: list[int], others: int, dispersion: float) -> None:
+def test_forecast_matches_the_hurdle_model(rows: list[int], others: int, dispersion: float) -> None:
     model = replace(MODEL, dispersion=dispersion)
     forecast, wanted = model.forecast(rows, others), distribution(model, rows, others)
     assert forecast.complete == pytest.approx(wanted[0])
@@ -48,14 +48,14 @@ def test_forecast_is_that_of_the_hurdle_model(rows: list[int], others: int, disp
     assert (ends[width:] - ends[: len(ends) - width]).max() < LEVEL
 
 
-def test_an_empty_cart_has_the_sizes_of_all_baskets() -> None:
+def test_empty_cart_has_the_sizes_of_all_baskets() -> None:
     forecast = MODEL.forecast([])
     assert forecast.complete == 0
     assert forecast.further == pytest.approx(MODEL.counts @ np.arange(8) / 100)
     assert (forecast.size.low, forecast.size.high, forecast.size.probability) == (1, 5, pytest.approx(0.87))
 
 
-def test_a_cart_larger_than_any_basket_counts_as_the_largest() -> None:
+def test_cart_larger_than_every_basket_is_treated_as_the_largest() -> None:
     at_most, beyond = MODEL.forecast([], 7), MODEL.forecast([], 300)
     assert beyond.complete == at_most.complete
     assert beyond.further == at_most.further
@@ -83,7 +83,7 @@ def test_extreme_coefficients_give_finite_forecasts() -> None:
         {"counts": np.zeros(4, dtype=np.int64)},
     ],
 )
-def test_unsound_arrays_are_refused(change: dict[str, object]) -> None:
+def test_invalid_basket_sizes_are_refused(change: dict[str, object]) -> None:
     MODEL.check(4)
     with pytest.raises(ValueError, match="basket sizes"):
         replace(MODEL, **change).check(4)  # type: ignore[arg-type]

@@ -1,4 +1,4 @@
-"""Where a cart stands among real baskets of like size."""
+"""The percentile of a cart among real baskets of similar size."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def test_no_percentile_for_single_items_and_rare_sizes() -> None:
         assert SCALE.percentile(0.0, size) is None
 
 
-def test_unsound_arrays_are_refused() -> None:
+def test_invalid_coherence_scale_is_refused() -> None:
     SCALE.check(3)
     for quantiles in (SCALE.quantiles[:5], SCALE.quantiles[:, ::-1], np.full((6, 0), 1.0)):
         with pytest.raises(ValueError, match="coherence scale"):

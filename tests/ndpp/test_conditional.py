@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from ndpp_reference import (
+
+from ndpp import Kernel, condition
+from tests.ndpp.ndpp_reference import (
     KINDS,
     dense_gains,
     full_matrix,
@@ -14,8 +16,6 @@ from ndpp_reference import (
     make_kernel,
     well_conditioned,
 )
-
-from ndpp import Kernel, condition
 
 OMEGAS = st.sampled_from([0.0, 0.3, 0.9, 1.0])
 
@@ -28,28 +28,28 @@ def draw_cart(data: st.DataObject, size: int) -> list[int]:
 def test_gains_equal_ratios_of_determinants(kernel: Kernel, data: st.DataObject, omega: float) -> None:
     cart = draw_cart(data, kernel.size)
     L = full_matrix(kernel)
-    state = condition(kernel, cart, decoupling=omega)
+    conditional = condition(kernel, cart, decoupling=omega)
     scale = np.abs(L).max(initial=1e-300)
     if well_conditioned(L, cart):
-        np.testing.assert_allclose(state.gains(), dense_gains(L, cart, omega), rtol=1e-6, atol=1e-8 * scale)
-        assert not len(state.ignored)
-    fast = np.maximum(state.form.all_gains(), 0.0)
+        np.testing.assert_allclose(
+            conditional.gains(), dense_gains(L, cart, omega), rtol=1e-6, atol=1e-8 * scale
+        )
+        assert not len(conditional.ignored)
+    fast = np.maximum(conditional.all_fast_gains(), 0.0)
     fast[cart] = 0.0
-    bound = state.form.rounding(slice(None), np.dtype(np.float64))
-    assert (np.abs(fast - state.gains()) <= 2 * bound).all()
+    bound = conditional.rounding(slice(None), np.dtype(np.float64))
+    assert (np.abs(fast - conditional.gains()) <= 2 * bound).all()
 
 
 @given(kernels(), st.data(), OMEGAS)
-def test_nothing_is_ever_negative_infinite_or_not_a_number(
-    kernel: Kernel, data: st.DataObject, omega: float
-) -> None:
-    state = condition(kernel, draw_cart(data, kernel.size), decoupling=omega)
-    assert np.isfinite(state.gains()).all()
-    assert (state.gains() >= 0).all()
+def test_gains_are_finite_and_not_negative(kernel: Kernel, data: st.DataObject, omega: float) -> None:
+    conditional = condition(kernel, draw_cart(data, kernel.size), decoupling=omega)
+    assert np.isfinite(conditional.gains()).all()
+    assert (conditional.gains() >= 0).all()
 
 
 @given(kernels(), st.data(), OMEGAS)
-def test_the_order_of_a_cart_and_repeats_do_not_matter(
+def test_order_and_repetitions_in_a_cart_do_not_matter(
     kernel: Kernel, data: st.DataObject, omega: float
 ) -> None:
     cart = draw_cart(data, kernel.size)
@@ -61,49 +61,51 @@ def test_the_order_of_a_cart_and_repeats_do_not_matter(
 
 
 @given(kernels(), st.data(), st.sampled_from([0.0, 0.9, 1.0]))
-def test_contributions_are_what_leaving_an_item_out_changes(
+def test_contributions_equal_the_change_without_the_item(
     kernel: Kernel, data: st.DataObject, omega: float
 ) -> None:
     cart = draw_cart(data, kernel.size - 1) if kernel.size > 1 else []
     row = kernel.size - 1
     if row in cart:
         return
-    state = condition(kernel, cart, decoupling=omega)
+    conditional = condition(kernel, cart, decoupling=omega)
     expected = [
-        state.form.exact(np.array([row]))[0]
-        - condition(kernel, [c for c in cart if c != y], decoupling=omega).form.exact(np.array([row]))[0]
-        for y in state.cart
+        conditional.exact_gains(np.array([row]))[0]
+        - condition(kernel, [c for c in cart if c != y], decoupling=omega).exact_gains(np.array([row]))[0]
+        for y in conditional.cart
     ]
-    scale = (state.form.spread + kernel.core_norm) * kernel.squared_norms.max() + kernel.diagonal.max()
-    np.testing.assert_allclose(state.contributions(row), np.array(expected), rtol=1e-4, atol=1e-7 * scale)
+    scale = (conditional.spread + kernel.core_norm) * kernel.squared_norms.max() + kernel.diagonal.max()
+    np.testing.assert_allclose(
+        conditional.contributions(row), np.array(expected), rtol=1e-4, atol=1e-7 * scale
+    )
 
 
-def test_contributions_name_complements_and_substitutes() -> None:
+def test_sign_of_contributions_for_complements_and_substitutes() -> None:
     V = np.array([[1.0, 0, 0], [1, 0.2, 0], [0, 0, 1.0], [0, 0, 1.0]])
     B = np.array([[0.0, 0], [0, 0], [1, 0], [0, 1.0]])
     kernel = Kernel.scalable(V, B, np.array([[0, 2.0], [-2, 0]]))
-    state = condition(kernel, [0, 2])
-    assert state.contributions(1)[0] < 0  # 1 is nearly 0
-    assert state.contributions(3)[1] > 0  # 2 attracts 3
+    conditional = condition(kernel, [0, 2])
+    assert conditional.contributions(1)[0] < 0  # item 1 is nearly a copy of item 0
+    assert conditional.contributions(3)[1] > 0  # item 2 attracts item 3
     with pytest.raises(ValueError, match="row 2 is in the cart"):
-        state.contributions(2)
+        conditional.contributions(2)
 
 
-def test_items_without_weight_of_their_own_condition_as_a_pair() -> None:
-    """V = 0: every single determinant is 0, yet a pair has one, so it must not be skipped."""
+def test_conditioning_on_a_pair_of_items_with_zero_weight() -> None:
+    """With V = 0 the determinant of every single item is 0, but that of a pair is not."""
     rng = np.random.default_rng(0)
     D = rng.normal(size=(4, 4))
     kernel = Kernel.scalable(np.zeros((6, 1)), rng.normal(size=(6, 4)), D - D.T)
     L = full_matrix(kernel)
-    state = condition(kernel, [1, 4])
-    assert list(state.used) == [1, 4]
-    np.testing.assert_allclose(state.gains(), dense_gains(L, [1, 4], 0.0), atol=1e-9)
+    conditional = condition(kernel, [1, 4])
+    assert list(conditional.used) == [1, 4]
+    np.testing.assert_allclose(conditional.gains(), dense_gains(L, [1, 4], 0.0), atol=1e-9)
     assert list(condition(kernel, [1]).ignored) == [1]
     assert condition(kernel, [1]).contributions(0) == pytest.approx([0.0])
-    assert np.isfinite(state.contributions(0)).all()
+    assert np.isfinite(conditional.contributions(0)).all()
 
 
-def test_a_repeated_item_is_ignored_and_says_so() -> None:
+def test_duplicate_of_a_cart_item_is_ignored() -> None:
     V = np.array([[1.0, 0], [1.0, 0], [0.5, 1.0]])
     kernel = Kernel.symmetric(V)
     both = condition(kernel, [1, 0])
@@ -112,10 +114,10 @@ def test_a_repeated_item_is_ignored_and_says_so() -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_carts_beyond_the_rank_have_no_gains(kind: str) -> None:
+def test_gains_of_carts_larger_than_the_rank(kind: str) -> None:
     kernel = make_kernel(np.random.default_rng(1), 30, kind, rank=2)
-    state = condition(kernel, list(range(12)))
-    assert (state.gains() == 0).all()
+    conditional = condition(kernel, list(range(12)))
+    assert (conditional.gains() == 0).all()
     with_diagonal = condition(Kernel(kernel.factors, kernel.core, np.full(30, 0.1)), list(range(12)))
     assert (with_diagonal.gains()[12:] >= 0.1 - 1e-9).all()
 
@@ -124,11 +126,11 @@ def test_carts_beyond_the_rank_have_no_gains(kind: str) -> None:
     ("cart", "message"),
     [([9], "cart row 9 is not in the catalogue, whose rows are 0 to 2"), ([0.5], "whole numbers")],
 )
-def test_a_wrong_cart_is_refused_in_one_sentence(cart: list[int], message: str) -> None:
+def test_invalid_cart_is_refused(cart: list[int], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         condition(Kernel.symmetric(np.eye(3)), cart)
 
 
-def test_a_wrong_decoupling_is_refused() -> None:
+def test_invalid_decoupling_is_refused() -> None:
     with pytest.raises(ValueError, match="between 0 and 1"):
         condition(Kernel.symmetric(np.eye(3)), [], decoupling=1.5)

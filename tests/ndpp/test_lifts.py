@@ -10,9 +10,9 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import special, stats
 
-from ndpp import Kernel, Lifts, Relations
+from ndpp import Kernel, Lifts, RelatedItems
 from ndpp.lifts import COMPLEMENT, SUBSTITUTE, Prior, log_gamma, posterior
-from ndpp.marginal import Marginal
+from ndpp.marginal_kernel import MarginalKernel
 
 PAIRS = {  # together and relation of the stored pairs
     (0, 1): (40, COMPLEMENT),
@@ -59,8 +59,8 @@ def dense_marginal(kernel: Kernel) -> np.ndarray[Any, np.dtype[np.float64]]:
 
 
 def test_marginal_kernel_matches_the_dense_inverse(kernel: Kernel) -> None:
-    K, marginal = dense_marginal(kernel), Marginal.of(kernel)
-    assert_allclose(marginal.inclusion(np.arange(6)), np.diag(K))
+    K, marginal = dense_marginal(kernel), MarginalKernel(kernel)
+    assert_allclose(marginal.inclusion, np.diag(K))
     first, second = np.triu_indices(6, 1)
     expected = 1 - K * K.T / np.outer(np.diag(K), np.diag(K))
     assert_allclose(marginal.lifts(first, second), expected[first, second])
@@ -68,16 +68,16 @@ def test_marginal_kernel_matches_the_dense_inverse(kernel: Kernel) -> None:
     assert_allclose(marginal.lifts(many_first, many_second), expected[many_first, many_second])
 
 
-def test_marginal_lift_of_an_item_that_is_never_in_a_basket_is_one() -> None:
-    assert Marginal.of(Kernel.symmetric([[1.0], [0.0]])).lifts(np.array([0]), np.array([1])) == 1
+def test_marginal_lift_of_an_item_with_probability_zero_is_one() -> None:
+    assert MarginalKernel(Kernel.symmetric([[1.0], [0.0]])).lifts(np.array([0]), np.array([1])) == 1
 
 
 @pytest.mark.parametrize("least", [1, 3])
-def test_lift_is_the_posterior_mean_with_its_interval(kernel: Kernel, least: int) -> None:
+def test_lift_is_the_posterior_mean_and_interval(kernel: Kernel, least: int) -> None:
     lifts = make_lifts(least=least)
     K = dense_marginal(kernel)
     first, second = np.triu_indices(6, 1)
-    found = Relations(kernel, lifts).between(first, second)
+    found = RelatedItems(kernel, lifts).between(first, second)
     for pair, (i, j) in enumerate(zip(first.tolist(), second.tolist(), strict=True)):
         by_chance = sum(
             lifts.class_counts[i, c] * lifts.class_counts[j, c] / lifts.class_totals[c] for c in range(1, 7)
@@ -85,7 +85,7 @@ def test_lift_is_the_posterior_mean_with_its_interval(kernel: Kernel, least: int
         mean = np.exp(-0.2 + 1.5 * np.log(max(1 - K[i, j] * K[j, i] / (K[i, i] * K[j, j]), 0.05)))
         together, relation = PAIRS.get((i, j), (None, 0))
         counted = together
-        if counted is None:  # what a count below `least` is on average
+        if counted is None:  # the mean of a count below `least`
             below = np.arange(least)
             chances = stats.nbinom.pmf(below, 4.0, 4 / (4 + by_chance * mean))
             counted = below @ chances / chances.sum()
@@ -106,7 +106,7 @@ def test_interval_ends_match_the_gamma_distribution(shape: float, error: float) 
     assert low[0] == pytest.approx(truth.ppf(0.025), rel=error, abs=0.01)
 
 
-def test_posterior_under_a_prior_with_a_tail_is_that_of_the_mixture() -> None:
+def test_posterior_under_a_prior_with_a_tail() -> None:
     prior = Prior(-0.1, 1.2, 5.0, 0.05, 2.0, 0.6)
     together, by_chance = np.array([0, 3, 25, 2, 80]), np.array([4.0, 2.5, 1.05, 0.01, 60.0])
     kernel_lifts = np.array([0.6, 1.0, 1.4, 2.0, 1.1])
@@ -123,31 +123,31 @@ def test_posterior_under_a_prior_with_a_tail_is_that_of_the_mixture() -> None:
         assert 0.92 < inside < 0.98
 
 
-def test_log_gamma_is_that_of_scipy() -> None:
+def test_log_gamma_matches_scipy() -> None:
     x = np.array([0.05, 0.3, 1.0, 2.0, 7.5, 120.0, 1e5])
     assert_allclose(log_gamma(x), special.gammaln(x), rtol=1e-9, atol=1e-9)
 
 
-def test_stated_relations_are_listed_both_ways(kernel: Kernel) -> None:
-    relations = Relations(kernel, make_lifts())
-    assert relations.stated(0, COMPLEMENT).tolist() == [1]
-    assert relations.stated(3, SUBSTITUTE).tolist() == [0, 4]
-    assert relations.stated(5, COMPLEMENT).tolist() == []
-    assert [side.tolist() for side in relations.all_stated(SUBSTITUTE)] == [[0, 3], [3, 4]]
-    found = relations.between([3, 3], [0, 4])
+def test_related_items_are_listed_in_both_directions(kernel: Kernel) -> None:
+    related = RelatedItems(kernel, make_lifts())
+    assert related.related(0, COMPLEMENT).tolist() == [1]
+    assert related.related(3, SUBSTITUTE).tolist() == [0, 4]
+    assert related.related(5, COMPLEMENT).tolist() == []
+    assert [side.tolist() for side in related.all_related(SUBSTITUTE)] == [[0, 3], [3, 4]]
+    found = related.between([3, 3], [0, 4])
     assert found.surest_first(SUBSTITUTE).tolist() == np.argsort(found.high).tolist()
     assert found.surest_first(COMPLEMENT).tolist() == np.argsort(-found.low).tolist()
 
 
-def test_relation_to_a_cart_is_that_to_any_of_its_items(kernel: Kernel) -> None:
-    relations = Relations(kernel, make_lifts())
+def test_relation_to_a_cart(kernel: Kernel) -> None:
+    related = RelatedItems(kernel, make_lifts())
     rows = [4, 3, 1, 5]
-    assert_array_equal(relations.to_cart(rows, [2, 0]), [COMPLEMENT, SUBSTITUTE, COMPLEMENT, 0])
-    # 4 goes with 2 and replaces 3: a substitute of a cart item is a substitute.
-    assert_array_equal(relations.to_cart([4], [2, 3]), [SUBSTITUTE])
-    assert_array_equal(relations.to_cart(rows, []), [0, 0, 0, 0])
-    assert len(relations.to_cart([], [1])) == 0
-    assert len(relations.between([], []).lift) == 0
+    assert_array_equal(related.to_cart(rows, [2, 0]), [COMPLEMENT, SUBSTITUTE, COMPLEMENT, 0])
+    # 4 is a complement of 2 and a substitute of 3: the substitute prevails.
+    assert_array_equal(related.to_cart([4], [2, 3]), [SUBSTITUTE])
+    assert_array_equal(related.to_cart(rows, []), [0, 0, 0, 0])
+    assert len(related.to_cart([], [1])) == 0
+    assert len(related.between([], []).lift) == 0
 
 
 @pytest.mark.parametrize(
@@ -165,7 +165,7 @@ def test_relation_to_a_cart_is_that_to_any_of_its_items(kernel: Kernel) -> None:
         ({"level": np.nan}, "finite"),
     ],
 )
-def test_lifts_that_contradict_themselves_are_refused(changes: dict[str, Any], message: str) -> None:
+def test_inconsistent_lifts_are_refused(changes: dict[str, Any], message: str) -> None:
     make_lifts().check(6)
     with pytest.raises(ValueError, match=message):
         make_lifts(**changes).check(6)

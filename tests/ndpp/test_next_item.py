@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from ndpp_reference import KINDS, dense_gains, make_kernel
 
-from ndpp import BasketIndex, Kernel, Mixture, NextItem, PairTable, Relevance, condition
+from ndpp import BasketIndex, DenseKernel, Kernel, Mixture, NextItem, Relevance, condition
 from ndpp.mixture import Habit, SimilarBaskets, Together, at
 from ndpp.next_item import NO_VOTE
+from tests.ndpp.ndpp_reference import KINDS, dense_gains, make_kernel
 
 SIZE = 12
 BASKETS = [[0, 1, 2], [1, 2, 3, 4], [0, 5], [2, 6, 7, 8, 9], [1, 2], [3, 5, 7], [0, 1, 10], [2, 3]]
@@ -57,7 +57,7 @@ def relevance_of(rng: np.random.Generator) -> Relevance:
 
 
 def slow_probabilities(model: NextItem, cart: list[int]) -> tuple[np.ndarray, np.ndarray]:
-    """P(i | cart), and the parts of the experts, by the formulas as they stand in the documentation."""
+    """P(i | cart) and the shares of the experts by the documented formulas."""
     kernel, mixture, relevance, index = model.kernel, model.mixture, model.relevance, model.baskets
     assert relevance is not None
     assert index is not None
@@ -102,39 +102,39 @@ def model(request: pytest.FixtureRequest) -> NextItem:
 CARTS = [[], [3], [1, 2], [0, 4, 7], [11], [2, 3, 5, 8, 1]]
 
 
-def test_probabilities_are_those_of_the_formulas(model: NextItem) -> None:
+def test_probabilities_and_expert_shares_match_the_formulas(model: NextItem) -> None:
     for cart in CARTS:
         expected, parts = slow_probabilities(model, cart)
         prediction = model.given(cart)
         assert prediction.probabilities == pytest.approx(expected, rel=1e-6)
         assert prediction.probabilities.sum() == pytest.approx(1)
         outside = np.setdiff1d(np.arange(SIZE), cart)
-        assert prediction.exactly(outside) == pytest.approx(parts[:, outside], rel=1e-6)
+        assert prediction.expert_shares(outside) == pytest.approx(parts[:, outside], rel=1e-6)
 
 
-def test_one_cart_and_many_and_a_table_of_pairs_agree(model: NextItem) -> None:
+def test_single_carts_batches_and_the_dense_kernel_agree(model: NextItem) -> None:
     single = Kernel(model.kernel.factors.astype(np.float32), model.kernel.core, model.kernel.diagonal)
     plain = NextItem(single, MIXTURE, model.relevance, model.baskets)
-    tabled = NextItem(single, MIXTURE, model.relevance, model.baskets, PairTable.of(single))
+    dense = NextItem(single, MIXTURE, model.relevance, model.baskets, DenseKernel.of(single))
     for cart, prediction in zip(CARTS, plain.given_each(CARTS), strict=True):
-        for other in (plain.given(cart), tabled.given(cart)):
+        for other in (plain.given(cart), dense.given(cart)):
             assert other.probabilities == pytest.approx(prediction.probabilities, rel=1e-4)
             rows = np.setdiff1d(np.arange(SIZE), cart)
-            assert other.exactly(rows) == pytest.approx(prediction.exactly(rows), rel=1e-4)
+            assert other.expert_shares(rows) == pytest.approx(prediction.expert_shares(rows), rel=1e-4)
 
 
-def test_the_plain_mixture_is_exact_conditioning(model: NextItem) -> None:
+def test_plain_mixture_is_exact_conditioning(model: NextItem) -> None:
     plain = NextItem(model.kernel, Mixture.plain())
     for cart in CARTS:
         gains = condition(model.kernel, cart).gains()
         assert plain.given(cart).probabilities == pytest.approx(gains / gains.sum(), abs=1e-12)
 
 
-def test_usual_probabilities_are_those_of_an_empty_cart(model: NextItem) -> None:
+def test_log_usual_is_the_prediction_for_an_empty_cart(model: NextItem) -> None:
     assert np.exp(model.log_usual) == pytest.approx(slow_probabilities(model, [])[0], rel=1e-6)
 
 
-def test_leaving_an_item_out_is_told_as_the_change_of_the_log_score(model: NextItem) -> None:
+def test_leaving_out_is_the_drop_of_the_log_score(model: NextItem) -> None:
     cart, rows = [0, 4, 7], np.array([1, 2, 9])
     drops = model.given(cart).leaving_out(rows)
     assert drops.shape == (3, 3)
@@ -148,7 +148,7 @@ def test_leaving_an_item_out_is_told_as_the_change_of_the_log_score(model: NextI
         assert relevance is not None
         logs = []
         for c in (cart, rest):
-            listed, values = relevance.evidence(c)
+            listed, values = relevance.above_floor(c)
             r = np.full(SIZE, relevance.floor)
             r[listed] = values
             logs.append(np.log(r[rows]))
@@ -156,13 +156,13 @@ def test_leaving_an_item_out_is_told_as_the_change_of_the_log_score(model: NextI
         assert drops[place] == pytest.approx(change, abs=1e-6)
 
 
-def test_a_cart_without_similar_baskets_gives_that_expert_no_weight(model: NextItem) -> None:
+def test_baskets_expert_has_no_weight_without_similar_baskets(model: NextItem) -> None:
     assert model.given([11]).weights[1] == 0
     assert model.given([1]).weights[1] > 0
     assert sum(model.given([1]).weights) == pytest.approx(1)
 
 
-def test_votes_are_those_of_a_search_through_all_baskets() -> None:
+def test_votes_match_a_search_through_all_baskets() -> None:
     rng = np.random.default_rng(5)
     baskets = [sorted(rng.choice(30, rng.integers(2, 8), replace=False).tolist()) for _ in range(900)]
     index = index_of(baskets, 30)
@@ -174,7 +174,7 @@ def test_votes_are_those_of_a_search_through_all_baskets() -> None:
     assert len(index.similar([1, 2, 3])[0]) == 300
 
 
-def test_an_empty_cart_has_no_votes() -> None:
+def test_empty_cart_has_no_votes() -> None:
     rows, votes = index_of(BASKETS, SIZE).votes([])
     assert len(rows) == len(votes) == 0
 
@@ -190,7 +190,7 @@ def test_an_empty_cart_has_no_votes() -> None:
         ("log_first", np.zeros(3, dtype=np.float32), "first items"),
     ],
 )
-def test_an_index_that_does_not_fit_is_refused(field: str, value: np.ndarray, problem: str) -> None:
+def test_inconsistent_basket_index_is_refused(field: str, value: np.ndarray, problem: str) -> None:
     arrays = {**index_of(BASKETS, SIZE).__dict__, field: value}
     arrays = {
         name: arrays[name] for name in ("offsets", "items", "starts", "postings", "rarity", "log_first")

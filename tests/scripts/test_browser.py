@@ -33,13 +33,13 @@ def test_browser_on_the_path_is_found(tmp_path: Path) -> None:
     assert find(str(tmp_path)).stdout == f"{browser}\n"
 
 
-def test_browser_that_does_not_start_is_passed_over(tmp_path: Path) -> None:
+def test_browser_that_does_not_start_is_skipped(tmp_path: Path) -> None:
     write_program(tmp_path / "chromium", "exit 127  # a library is missing")
     browser = write_program(tmp_path / "google-chrome", "echo Chrome 1.0")
     assert find(str(tmp_path)).stdout == f"{browser}\n"
 
 
-def test_browser_named_by_the_environment_comes_first(tmp_path: Path) -> None:
+def test_browser_of_the_environment_variable_comes_first(tmp_path: Path) -> None:
     write_program(tmp_path / "chromium", "echo Chromium 1.0")
     named = write_program(tmp_path / "mine", "echo Mine 1.0")
     assert find(str(tmp_path), TRIPOD_BROWSER=str(named)).stdout == f"{named}\n"
@@ -48,8 +48,8 @@ def test_browser_named_by_the_environment_comes_first(tmp_path: Path) -> None:
     assert missing.stderr.startswith("TRIPOD_BROWSER=/no/such/browser does not start")
 
 
-def test_missing_browser_that_cannot_be_installed_is_one_sentence_with_the_command(tmp_path: Path) -> None:
-    """No browser, no download, no apt-get: what a machine without a network looks like."""
+def test_error_without_a_browser_names_the_install_command(tmp_path: Path) -> None:
+    """No browser, no download, no apt-get: a machine without a network."""
     nowhere = {"PLAYWRIGHT_BROWSERS_PATH": str(tmp_path), "PLAYWRIGHT_DOWNLOAD_HOST": "http://127.0.0.1:9"}
     result = find(str(tmp_path), **nowhere)
     assert result.returncode == 1

@@ -1,4 +1,4 @@
-"""What docker-compose.yml and the Dockerfile promise; scripts/smoke sees it for real."""
+"""Properties of docker-compose.yml and the Dockerfile, without Docker."""
 
 from __future__ import annotations
 
@@ -22,20 +22,20 @@ def stage(name: str) -> str:
 
 
 @pytest.mark.parametrize("name", LONG_RUNNING)
-def test_long_running_services_are_watched_and_started_again(name: str) -> None:
+def test_long_running_services_have_health_checks_and_are_restarted(name: str) -> None:
     service = SERVICES[name]
     assert service["restart"] == "unless-stopped"
     assert "healthcheck" in service or "HEALTHCHECK" in stage(service["build"]["target"])
 
 
-def test_a_service_without_redis_is_not_restarted() -> None:
+def test_health_check_does_not_depend_on_redis() -> None:
     probe = stage("serve").split("HEALTHCHECK")[1]
     assert "/healthz" in probe
     assert "/readyz" not in probe
 
 
 @pytest.mark.parametrize("name", sorted(SERVICES))
-def test_services_have_limits_and_our_own_cannot_change_their_image(name: str) -> None:
+def test_services_have_limits_and_read_only_images(name: str) -> None:
     service = SERVICES[name]
     assert set(service["deploy"]["resources"]["limits"]) == {"cpus", "memory"}
     if "build" in service:
@@ -44,18 +44,18 @@ def test_services_have_limits_and_our_own_cannot_change_their_image(name: str) -
         assert "USER tripod" in stage(service["build"]["target"])
 
 
-def test_nothing_starts_before_what_it_needs() -> None:
+def test_services_wait_for_their_dependencies() -> None:
     for name in ("api", "worker"):
         conditions = {needed: how["condition"] for needed, how in SERVICES[name]["depends_on"].items()}
         assert conditions == {"redis": "service_healthy", "bootstrap": "service_completed_successfully"}
 
 
-def test_ports_are_on_this_machine_only() -> None:
+def test_ports_are_published_on_localhost_only() -> None:
     ports = [port for service in SERVICES.values() for port in service.get("ports", [])]
     assert ports == ["127.0.0.1:${TRIPOD_PORT:-8000}:8000"]
 
 
-def test_the_serving_image_has_no_part_of_training() -> None:
+def test_serving_image_contains_no_training_code() -> None:
     assert "training" not in stage("serve")
     assert "--from=serve-packages" in stage("serve")
     assert "torch" not in stage("serve-packages")
@@ -64,7 +64,7 @@ def test_the_serving_image_has_no_part_of_training() -> None:
     assert not re.search(r"torch|polars|scipy|pandas", needed)
 
 
-def test_the_dockerfile_builds_anywhere() -> None:
+def test_dockerfile_needs_only_the_python_image() -> None:
     assert "syntax=" not in DOCKERFILE
     assert set(re.findall(r"^FROM (\S+)", DOCKERFILE, re.MULTILINE)) == {
         "python:3.11-slim",

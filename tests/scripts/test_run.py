@@ -1,4 +1,4 @@
-"""`make run` with real processes, on the tiny data."""
+"""`make run` with real processes, on the tiny data set."""
 
 from __future__ import annotations
 
@@ -15,23 +15,25 @@ from pathlib import Path
 from typing import Self
 
 import httpx
-from app_process import eventually, free_port
 
 from model_store import ModelStore
+from scripts.run import BANNER_END
+from tests.app.app_process import eventually, free_port
 
 ROOT = Path(__file__).parents[2]
-BANNER = "Ctrl-C stops it"
-PATIENCE = 240  # seconds, for a machine that has other things to do
+TIMEOUT = 240  # seconds; the machine may be busy
 
 
 class Running:
-    """`python -m scripts.run` on a free port, with its store and data in a folder of its own."""
+    """`python -m scripts.run` on a free port, with model store and data in a temporary folder."""
 
     def __init__(self, folder: Path, *, file_limit: int | None = None, **environment: str) -> None:
         self.output = folder / "output.txt"
         places = ["--store", str(folder / "store"), "--data", str(folder / "data")]
         inherited = {name: value for name, value in os.environ.items() if not name.startswith("TRIPOD_")}
         inherited.pop("REDIS_URL", None)
+        if file_limit is not None:
+            inherited.pop("COVERAGE_PROCESS_CONFIG", None)  # the data file of coverage.py would be too large
 
         def limit_files() -> None:
             if file_limit is not None:
@@ -60,13 +62,13 @@ class Running:
             self.end(signal.SIGTERM)
 
     def wait_for(self, words: str) -> None:
-        deadline = time.monotonic() + PATIENCE
+        deadline = time.monotonic() + TIMEOUT
         while words not in self.text():
             assert self.process.poll() is None and time.monotonic() < deadline, self.text()
             time.sleep(0.05)
 
     def descendants(self) -> set[int]:
-        """The processes below ours, from /proc."""
+        """Process ids of all descendants, from /proc."""
         found, waiting = set(), [self.process.pid]
         while waiting:
             for task in Path(f"/proc/{waiting.pop()}/task").iterdir():
@@ -77,7 +79,7 @@ class Running:
 
     def end(self, number: int) -> int:
         self.process.send_signal(number)
-        return self.process.wait(PATIENCE)
+        return self.process.wait(TIMEOUT)
 
 
 def alive(pids: set[int]) -> set[int]:
@@ -91,9 +93,9 @@ def _state(pid: int) -> str:
         return "gone"
 
 
-def test_from_nothing_to_a_recommendation_and_back(tmp_path: Path) -> None:
+def test_first_run_trains_and_second_run_reuses_the_model(tmp_path: Path) -> None:
     with Running(tmp_path) as first:
-        first.wait_for(BANNER)
+        first.wait_for(BANNER_END)
         check_banner(first.text())
         check_smoke(first.text())
         started = first.descendants()
@@ -102,12 +104,12 @@ def test_from_nothing_to_a_recommendation_and_back(tmp_path: Path) -> None:
         assert alive(started) == set()
 
     with Running(tmp_path) as again:
-        again.wait_for(BANNER)
-        assert "no model yet" not in again.text()
+        again.wait_for(BANNER_END)
+        assert "No model yet" not in again.text()
         assert len(ModelStore(tmp_path / "store").versions()) == 2  # the demo's and the smoke test's
         started = again.descendants()
         again.end(signal.SIGKILL)
-        eventually(lambda: not alive(started), "processes outlived what started them")
+        eventually(lambda: not alive(started), "child processes survived their parent")
 
 
 def found(pattern: str, text: str) -> str:
@@ -118,14 +120,14 @@ def found(pattern: str, text: str) -> str:
 
 def check_banner(shown: str) -> None:
     assert "400/400" in shown  # the progress bar
-    assert "seeded generator" in shown  # what is to be said about the data
+    assert "generated from a seed" in shown  # the note about the data set
     assert "/docs" in shown
-    question = found(r"curl '(.*)'", shown)
-    pasted = json.loads(found(r"(?s)curl '.*?'(.*)Ctrl-C", shown))
-    asked = httpx.get(question, timeout=30).json()
-    assert pasted | {"took_ms": 0} == asked | {"took_ms": 0}
-    assert len(asked["items"]) == 3
-    address, key = question.partition("/recommend")[0] + "/items/catsup", found(r"admin key +(\S+)", shown)
+    request = found(r"curl '(.*)'", shown)
+    shown_answer = json.loads(found(r"(?s)curl '.*?'(.*)Press Ctrl-C", shown))
+    answer = httpx.get(request, timeout=30).json()
+    assert shown_answer | {"took_ms": 0} == answer | {"took_ms": 0}
+    assert len(answer["items"]) == 3
+    address, key = request.partition("/recommend")[0] + "/items/catsup", found(r"admin key +(\S+)", shown)
     assert httpx.patch(address, json={"price": 1}).status_code == 401
     assert httpx.patch(address, json={"price": 1}, headers={"X-Admin-Key": key}).status_code == 200
 
@@ -136,7 +138,7 @@ def check_smoke(shown: str) -> None:
         env=os.environ | {"TRIPOD_ADMIN_KEY": found(r"admin key +(\S+)", shown)},
         capture_output=True,
         text=True,
-        timeout=PATIENCE,
+        timeout=TIMEOUT,
         check=False,
     )
     assert smoke.returncode == 0, smoke.stderr
@@ -144,40 +146,43 @@ def check_smoke(shown: str) -> None:
     assert [line.split(" (")[0] for line in smoke.stdout.splitlines()] == [f"ok  {name}" for name in checks]
 
 
-def test_a_busy_port_is_a_sentence_before_any_work(tmp_path: Path) -> None:
+def test_busy_port_is_reported_before_training(tmp_path: Path) -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         port = str(taken.getsockname()[1])
         with Running(tmp_path, TRIPOD_PORT=port) as refused:
-            assert refused.process.wait(PATIENCE) == 1
+            assert refused.process.wait(TIMEOUT) == 1
     assert len(refused.text().splitlines()) == 1
     assert f"port {port}: Address already in use" in refused.text()
     assert not (tmp_path / "store").exists()
 
 
-def test_a_wrong_setting_is_a_sentence(tmp_path: Path) -> None:
+def test_invalid_setting_is_reported_in_one_sentence(tmp_path: Path) -> None:
     with Running(tmp_path, TRIPOD_PORT="eighty") as refused:
-        assert refused.process.wait(PATIENCE) == 1
+        assert refused.process.wait(TIMEOUT) == 1
     assert len(refused.text().splitlines()) == 1
     assert "TRIPOD_PORT" in refused.text()
 
 
-def test_a_disk_that_fills_up_is_a_sentence(tmp_path: Path) -> None:
-    """No file may grow beyond a few kilobytes, as on a full disk."""
+def test_full_disk_is_reported_without_a_traceback(tmp_path: Path) -> None:
+    """A file size limit of 4 kB imitates a full disk."""
     with Running(tmp_path, file_limit=4096) as full:
-        assert full.process.wait(PATIENCE) == 1
+        assert full.process.wait(TIMEOUT) == 1
     assert f"error: File too large ({tmp_path / 'data' / 'baskets.parquet'})" in full.text()
     assert "Traceback" not in full.text()
-    assert "could not be made" in full.text().splitlines()[-1]
+    assert "Training the demo model failed" in full.text().splitlines()[-1]
 
 
-def test_ctrl_c_during_the_training_ends_it_too(tmp_path: Path) -> None:
+def test_ctrl_c_stops_the_training(tmp_path: Path) -> None:
     with Running(tmp_path) as run:
         run.wait_for("preparing")
         started = run.descendants()
-        for pid in (run.process.pid, *started):  # what a terminal does: everyone in the foreground gets it
+        for pid in (
+            run.process.pid,
+            *started,
+        ):  # as a terminal does: SIGINT goes to the foreground process group
             os.kill(pid, signal.SIGINT)
-        assert run.process.wait(PATIENCE) in (0, 1)
+        assert run.process.wait(TIMEOUT) in (0, 1)
         assert alive(started) == set()
     assert "Traceback" not in run.text(), run.text()

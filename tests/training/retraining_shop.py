@@ -1,8 +1,9 @@
-"""A shop that is retrained in this process, without a worker."""
+"""Helpers for tests of retraining, in this process instead of a worker."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from model_store import Draft, Knobs, ModelStore, StoredModel
@@ -10,7 +11,7 @@ from ndpp import Mixture
 from training.baskets import Baskets
 from training.retraining import Retrained, Retraining, retrain
 
-Shop = tuple[ModelStore, str, Baskets]  # the store, the data, and the baskets that are held out
+Shop = tuple[ModelStore, str, Baskets]  # model store, data, held-out baskets
 QUICK: dict[str, Any] = {"rank": 6, "skew_rank": 8, "steps": 80, "batch_size": 200, "learning_rate": 0.03}
 
 
@@ -33,21 +34,32 @@ def changed(
     *,
     knobs: Knobs | None = None,
     mixture: Mixture | None = None,
-    **noted: Any,
+    **hyperparameters: Any,
 ) -> StoredModel:
-    """The same model again under another name, with other knobs, another mixture or another manifest."""
+    """A copy of a version with other parameters, another mixture or other hyperparameters."""
+    manifest = store.manifest(version)
+    return republished(
+        store,
+        version,
+        knobs=knobs or manifest.knobs,
+        mixture=mixture,
+        hyperparameters={**manifest.hyperparameters, **hyperparameters},
+    )
+
+
+def republished(store: ModelStore, version: str, **changes: Any) -> StoredModel:
+    """A copy of a version, without its mixture and lifts, with these fields of its draft changed."""
     model = store.open(version)
     draft = Draft(
         kernel=model.kernel,
         kind=model.manifest.kind,
         items=model.items,
         relevance=model.relevance,
-        knobs=knobs or model.manifest.knobs,
-        hyperparameters={**model.manifest.hyperparameters, **noted},
+        knobs=model.manifest.knobs,
+        hyperparameters=model.manifest.hyperparameters,
         metrics={},
         data_fingerprint=model.manifest.data_fingerprint,
         seed=model.manifest.seed,
-        mixture=mixture,
         baskets=model.baskets,
     )
-    return store.open(store.publish(draft))
+    return store.open(store.publish(replace(draft, **changes)))

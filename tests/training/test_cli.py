@@ -15,7 +15,7 @@ Run = Callable[..., subprocess.CompletedProcess[str]]
 QUICK = ("--rank", 6, "--skew-rank", 6, "--steps", 40, "--batch-size", 100, "--no-report", "--quiet")
 
 
-def test_check_shows_what_is_in_the_baskets(training: Run, planted_file: Path) -> None:
+def test_check_prints_summary_as_table_and_json(training: Run, planted_file: Path) -> None:
     table = training("check", planted_file)
     assert table.returncode == 0, table.stderr
     for text in ("baskets", "1,500", "basket size", "suggested --rank", "dropped"):
@@ -27,7 +27,7 @@ def test_check_shows_what_is_in_the_baskets(training: Run, planted_file: Path) -
     assert figures["dropped"]["duplicate_rows"] == 0
 
 
-def test_a_path_that_looks_like_markup_is_shown_as_it_is(training: Run, tmp_path: Path) -> None:
+def test_check_escapes_rich_markup_in_paths(training: Run, tmp_path: Path) -> None:
     (tmp_path / "[").mkdir()
     path = tmp_path / "[" / "x].txt"
     path.write_text("a b\na c\n")
@@ -40,7 +40,7 @@ def test_a_path_that_looks_like_markup_is_shown_as_it_is(training: Run, tmp_path
 
 
 @pytest.mark.parametrize("command", [("check",), ("fit", "--baskets")])
-def test_bad_input_is_one_message_and_exit_code_2(
+def test_bad_input_file_gives_one_message_and_exit_code_2(
     training: Run, tmp_path: Path, command: tuple[str, ...]
 ) -> None:
     (tmp_path / "bad.csv").write_text("order,sku\n1,a\n")
@@ -53,14 +53,14 @@ def test_bad_input_is_one_message_and_exit_code_2(
     assert len(result.stderr.strip().splitlines()) == 1
 
 
-def test_bad_options_are_one_message(training: Run, planted_file: Path, tmp_path: Path) -> None:
+def test_fit_rejects_holdout_larger_than_data(training: Run, planted_file: Path, tmp_path: Path) -> None:
     result = training("fit", "--baskets", planted_file, "--store", tmp_path / "store", "--holdout", 5000)
     assert result.returncode == 2
     assert "1500 baskets are too few" in result.stderr
     assert not (tmp_path / "store").exists() or not ModelStore(tmp_path / "store").versions()
 
 
-def test_fit_publishes_activates_and_prints_the_version_last(
+def test_fit_publishes_activates_and_prints_version_last(
     training: Run, planted_file: Path, tmp_path: Path
 ) -> None:
     (tmp_path / "items.csv").write_text("item_id,name\na0,Camera\nb0,Tripod\n")
@@ -89,7 +89,7 @@ def test_fit_publishes_activates_and_prints_the_version_last(
     assert (store.open(second).kernel.factors == model.kernel.factors).all()  # the same seed
 
 
-def test_json_logs(training: Run, planted_file: Path, tmp_path: Path) -> None:
+def test_fit_json_logs(training: Run, planted_file: Path, tmp_path: Path) -> None:
     result = training("fit", "--baskets", planted_file, "--store", tmp_path, *QUICK[:-1], "--json-logs")
     events = [json.loads(line) for line in result.stderr.splitlines()]
     kinds = [event["event"] for event in events]
@@ -101,7 +101,7 @@ def test_json_logs(training: Run, planted_file: Path, tmp_path: Path) -> None:
     assert events[-1]["validation_log_likelihood"] == pytest.approx(events[2]["best"], abs=1e-3)
 
 
-def test_a_half_life_that_leaves_few_baskets_is_warned_of(training: Run, tmp_path: Path) -> None:
+def test_fit_warns_about_short_half_life(training: Run, tmp_path: Path) -> None:
     rows = [
         f"{n},i{n % 7},2026-01-01T{n % 24:02}:00\n{n},i{n % 5},2026-01-{n % 28 + 1:02}" for n in range(1200)
     ]
@@ -118,24 +118,24 @@ def test_a_half_life_that_leaves_few_baskets_is_warned_of(training: Run, tmp_pat
     )
     short = training(*common, "--half-life-days", 1, "--tune", "none")
     assert short.returncode == 0, short.stderr
-    assert "warning: with --half-life-days 1 the 1,200 baskets say no more than " in short.stderr
+    assert "warning: with --half-life-days 1 the 1,200 baskets are worth only " in short.stderr
     assert len(short.stderr.splitlines()) == 1
     assert training(*common, "--half-life-days", 100, "--tune", "none").stderr == ""
 
 
-def test_probabilities_from_few_baskets_are_warned_of(training: Run, tmp_path: Path) -> None:
+def test_fit_warns_about_probabilities_from_few_baskets(training: Run, tmp_path: Path) -> None:
     (tmp_path / "baskets.txt").write_text("a\n" * 60)
     command = ("fit", "--baskets", tmp_path / "baskets.txt", "--store", tmp_path / "store", "--steps", 1)
     few = training(*command, "--validation", 3)
     assert few.returncode == 0, few.stderr
-    assert "warning: probabilities rest on few baskets: they were fitted to 3 carts, and" in few.stderr
+    assert "the probabilities are unreliable: they were fitted to only 3 carts; at least" in few.stderr
     assert "0.0000" in few.stderr  # the only item is certain to come
     assert "-0.0000" not in few.stderr
     assert "warning" not in training(*command, "--validation", 3, "--tune", "none").stderr
 
 
 @pytest.mark.usefixtures("training")  # for its cache folder
-def test_ctrl_c_while_tuning_keeps_the_best_and_resume_goes_on(planted_file: Path, tmp_path: Path) -> None:
+def test_ctrl_c_while_tuning_keeps_best_model_and_can_resume(planted_file: Path, tmp_path: Path) -> None:
     store = ModelStore(tmp_path / "store")
     command = [
         sys.executable,
@@ -173,7 +173,7 @@ def test_ctrl_c_while_tuning_keeps_the_best_and_resume_goes_on(planted_file: Pat
 
 
 @pytest.mark.usefixtures("training")  # for its cache folder
-def test_ctrl_c_keeps_the_best_and_resume_goes_on(planted_file: Path, tmp_path: Path) -> None:
+def test_ctrl_c_while_fitting_keeps_best_model_and_can_resume(planted_file: Path, tmp_path: Path) -> None:
     store = ModelStore(tmp_path / "store")
     command = ["fit", "--baskets", planted_file, "--store", tmp_path / "store", "--rank", 6, "--skew-rank", 6]
     command += ["--steps", 30_000, "--patience", 5000, "--json-logs"]

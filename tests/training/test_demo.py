@@ -10,12 +10,12 @@ import polars as pl
 import pytest
 
 from model_store import ModelStore
-from ndpp import Kernel, Relations
+from ndpp import Kernel, RelatedItems
 from ndpp.lifts import COMPLEMENT, SUBSTITUTE
 from training.demo import GROCERIES_NOTICE, TINY_GROUPS, DemoFiles, write_demo_data
-from training.item_table import read_item_table
-from training.lifts import learn_lifts
 from training.reading import ReadingRules, read_baskets
+from training.reading.item_table import read_item_table
+from training.statistics.lifts import learn_lifts
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 
@@ -25,7 +25,7 @@ def groceries(tmp_path_factory: pytest.TempPathFactory) -> DemoFiles:
     return write_demo_data("groceries", tmp_path_factory.mktemp("groceries"))
 
 
-def test_groceries_are_read_by_the_usual_rules(groceries: DemoFiles) -> None:
+def test_groceries_baskets_are_readable(groceries: DemoFiles) -> None:
     data = read_baskets(str(groceries.baskets))
     assert data.dropped.duplicate_rows == 0
     assert data.baskets.sizes.max() <= 100
@@ -34,7 +34,7 @@ def test_groceries_are_read_by_the_usual_rules(groceries: DemoFiles) -> None:
     assert set(data.baskets.catalogue) <= set(table["item_id"])
 
 
-def test_groceries_have_names_departments_and_prices(groceries: DemoFiles) -> None:
+def test_groceries_items_have_names_departments_and_prices(groceries: DemoFiles) -> None:
     items = pl.read_parquet(groceries.items)
     assert items.null_count().sum_horizontal().item() == 0
     assert items["item_id"].str.contains(r"^[a-z0-9]+(-[a-z0-9]+)*$").all()
@@ -47,25 +47,25 @@ def test_groceries_have_names_departments_and_prices(groceries: DemoFiles) -> No
     assert {item for group in TINY_GROUPS for item in group} <= set(by_id)
 
 
-def test_the_packagers_own_words_are_passed_on(groceries: DemoFiles) -> None:
+def test_groceries_notice_quotes_packagers_disclaimer(groceries: DemoFiles) -> None:
     assert groceries.notice == GROCERIES_NOTICE
     assert "simulated data based on real grocery shopping patterns" in groceries.notice
 
 
-def test_demo_publishes_an_active_model_with_the_planted_relations(training: Run, tmp_path: Path) -> None:
+def test_demo_publishes_active_model_with_planted_relations(training: Run, tmp_path: Path) -> None:
     arguments = ("--dataset", "tiny", "--data", tmp_path / "data", "--store", tmp_path / "store")
     result = training("demo", *arguments)
     assert result.returncode == 0, result.stderr
-    assert "seeded generator" in result.stderr
+    assert "generated from a seed" in result.stderr
     assert "400/400" in result.stderr  # the progress bar
     model = ModelStore(tmp_path / "store").open()
     assert result.stdout.strip() == model.version
     row = {item: number for number, item in enumerate(model.items.ids)}
     assert model.lifts is not None
-    relations = Relations(model.kernel, model.lifts)
+    relations = RelatedItems(model.kernel, model.lifts)
     for first, brought_along, _, _ in TINY_GROUPS:
-        assert row[brought_along] in relations.stated(row[first], COMPLEMENT)
-    # Of rare items it tells little that they never meet; the first groups are the popular ones.
+        assert row[brought_along] in relations.related(row[first], COMPLEMENT)
+    # Rare items have too few baskets to show that they are substitutes; the first groups are popular.
     for _, _, one, or_other in TINY_GROUPS[:3]:
         assert relations.between([row[one]], [row[or_other]]).high[0] < 1
     assert model.items.names[row["baby-wipes"]] == "Baby wipes"
@@ -76,16 +76,16 @@ def test_demo_publishes_an_active_model_with_the_planted_relations(training: Run
     assert len(ModelStore(tmp_path / "store").versions()) == 1
 
 
-def test_groceries_that_replace_each_other(groceries: DemoFiles) -> None:
+def test_groceries_substitutes(groceries: DemoFiles) -> None:
     """From the counts alone: the kernel is one of independent items."""
     baskets = read_baskets(str(groceries.baskets), ReadingRules(min_item_count=20)).baskets
     popular = np.sqrt(baskets.counts / len(baskets))
     kernel = Kernel.symmetric(np.zeros((len(popular), 1)), popular)
-    relations = Relations(kernel, learn_lifts(baskets, kernel))
+    relations = RelatedItems(kernel, learn_lifts(baskets, baskets.select(np.arange(0)), kernel))
     row = {item: number for number, item in enumerate(baskets.catalogue)}
 
     def substitutes(item: str) -> set[str]:
-        return {baskets.catalogue[other] for other in relations.stated(row[item], SUBSTITUTE)}
+        return {baskets.catalogue[other] for other in relations.related(row[item], SUBSTITUTE)}
 
     assert {"eggs-x-large", "eggs-medium"} <= substitutes("eggs-large")
     assert all(item.startswith("eggs") for item in substitutes("eggs-large"))
@@ -93,17 +93,17 @@ def test_groceries_that_replace_each_other(groceries: DemoFiles) -> None:
     assert "regular-garden" in substitutes("head-lettuce")
     assert substitutes("shampoo") == substitutes("fluid-milk-white-only") == set()
     conditioner = row["hair-conditioners-and-rinses"]
-    assert conditioner in relations.stated(row["shampoo"], COMPLEMENT)
+    assert conditioner in relations.related(row["shampoo"], COMPLEMENT)
 
 
-def test_a_folder_that_cannot_be_written_is_a_sentence(training: Run, tmp_path: Path) -> None:
+def test_demo_with_unwritable_folder_gives_one_message(training: Run, tmp_path: Path) -> None:
     (tmp_path / "data").write_text("a file")
     result = training("demo", "--dataset", "tiny", "--data", tmp_path / "data", "--store", tmp_path / "store")
     assert result.returncode == 1
     assert result.stderr.splitlines()[-1] == f"error: File exists ({tmp_path / 'data'})"
 
 
-def test_the_groceries_are_read_without_pandas(tmp_path: Path) -> None:
+def test_groceries_are_read_without_pandas(tmp_path: Path) -> None:
     """The training image has none."""
     code = f"""
 import sys

@@ -4,16 +4,16 @@ from typing import Any
 
 import numpy as np
 import pytest
-from retraining_shop import Shop, changed, ordered, written
 
 from model_store import Knobs
+from tests.training.retraining_shop import Shop, changed, ordered, written
 from training.baskets import Baskets
 from training.errors import IncomparableError
 from training.gate import Verdict, compare
 from training.retraining import Retraining
 
 
-def test_a_worse_candidate_is_turned_away_and_a_better_one_is_not(
+def test_gate_rejects_worse_and_accepts_better_candidate(
     shop: Shop, planted: Baskets, tmp_path: Path
 ) -> None:
     store, _, held_out = shop
@@ -31,7 +31,7 @@ def test_a_worse_candidate_is_turned_away_and_a_better_one_is_not(
         compare(good, bad, [], single, tolerance=0)
 
 
-def test_only_baskets_that_all_versions_held_out_are_asked_about(
+def test_gate_uses_only_baskets_held_out_by_all_versions(
     shop: Shop,
 ) -> None:
     store, _, held_out = shop
@@ -42,14 +42,12 @@ def test_only_baskets_that_all_versions_held_out_are_asked_about(
     assert held_out.keys is not None
     assert everything.queries == np.count_nonzero(held_out.sizes > 1)
     assert part.queries == np.count_nonzero((held_out.sizes > 1) & (held_out.keys < 0.02))
-    # An earlier version that held out less would leave fewer questions: it takes no part.
+    # An earlier version that held out less is excluded, because it would leave fewer queries.
     assert compare(active, active, [less], held_out, tolerance=1).queries == everything.queries
 
 
 @pytest.mark.parametrize("noted", [{"held_out_below": None, "split": "random"}, {"held_out_below": 0.0}])
-def test_a_version_that_does_not_say_what_it_held_out_is_not_compared(
-    shop: Shop, noted: dict[str, Any]
-) -> None:
+def test_gate_cannot_compare_version_without_recorded_hold_out(shop: Shop, noted: dict[str, Any]) -> None:
     store, data, _ = shop
     before = store.active()
     old = changed(store, str(before), **noted)
@@ -59,18 +57,18 @@ def test_a_version_that_does_not_say_what_it_held_out_is_not_compared(
         assert refused.verdict is None
         assert refused.no_verdict is not None
         assert f"version {old.version} does not say which baskets it held out" in refused.no_verdict
-        assert "by hand this once" in refused.no_verdict
+        assert "by hand once" in refused.no_verdict
         assert "activate: always" in refused.no_verdict
-        store.activate(refused.version)  # which is what the sentence says
+        store.activate(refused.version)  # as the message suggests
         assert ordered(store, Retraining(data=data, report=False)).verdict is not None
     finally:
         store.activate(str(before))
 
 
-def test_many_small_losses_do_not_add_up(shop: Shop) -> None:
-    """Each model is a little worse than the one before, by less than is tolerated."""
+def test_gate_rejects_accumulated_small_losses(shop: Shop) -> None:
+    """Each model is worse than the one before by less than the tolerance."""
     store, _, held_out = shop
-    best = changed(store, str(store.active()), knobs=Knobs())  # without a mixture: it ranks by its knobs
+    best = changed(store, str(store.active()), knobs=Knobs())  # without a mixture: it ranks by its parameters
     chain = [best]
     sunk = best.manifest.knobs
     accepted: list[Verdict] = []
@@ -93,7 +91,7 @@ def test_many_small_losses_do_not_add_up(shop: Shop) -> None:
     assert guarded.rival_figure > guarded.active
 
 
-def test_a_job_is_compared_with_what_the_gate_let_through_since_a_person_chose(shop: Shop) -> None:
+def test_gate_compares_with_versions_since_manual_activation(shop: Shop) -> None:
     store, data, _ = shop
     chosen = str(store.active())
     worse = [
@@ -102,7 +100,7 @@ def test_a_job_is_compared_with_what_the_gate_let_through_since_a_person_chose(s
     for version in worse:
         store.activate(version, by_gate=True)
     try:
-        found = ordered(store, Retraining(data=data, report=False, told={"steps": 1, "tune": "none"}))
+        found = ordered(store, Retraining(data=data, report=False, options={"steps": 1, "tune": "none"}))
         assert found.verdict is not None
         assert found.verdict.rival == chosen
         assert found.verdict.rival_figure > found.verdict.active
@@ -112,7 +110,7 @@ def test_a_job_is_compared_with_what_the_gate_let_through_since_a_person_chose(s
 
 
 @pytest.mark.parametrize("after_it", [0, 1])
-def test_a_version_activated_by_hand_settles_what_was_active_before(shop: Shop, after_it: int) -> None:
+def test_manual_activation_ends_comparison_with_earlier_versions(shop: Shop, after_it: int) -> None:
     store, data, _ = shop
     before = str(store.active())
     worse = [changed(store, before, knobs=Knobs(popularity=3.0)).version for _ in range(1 + after_it)]
@@ -120,7 +118,7 @@ def test_a_version_activated_by_hand_settles_what_was_active_before(shop: Shop, 
     for version in worse[1:]:
         store.activate(version, by_gate=True)
     try:
-        found = ordered(store, Retraining(data=data, report=False, told={"steps": 1, "tune": "none"}))
+        found = ordered(store, Retraining(data=data, report=False, options={"steps": 1, "tune": "none"}))
         assert found.verdict is not None
         assert found.verdict.rival in worse
         assert found.verdict.accepted
@@ -128,7 +126,7 @@ def test_a_version_activated_by_hand_settles_what_was_active_before(shop: Shop, 
         store.activate(before)
 
 
-def test_a_retrain_with_less_true_probabilities_is_told_so(shop: Shop) -> None:
+def test_gate_warns_about_less_accurate_probabilities(shop: Shop) -> None:
     store, _, held_out = shop
     active = store.open()
     assert active.manifest.mixture is not None
@@ -138,7 +136,7 @@ def test_a_retrain_with_less_true_probabilities_is_told_so(shop: Shop) -> None:
     sure = changed(store, active.version, mixture=replace(active.manifest.mixture, together=together))
     said = compare(sure, active, [], held_out, tolerance=5.0).worse_probabilities
     assert said is not None
-    assert "probabilities are less true" in said
+    assert "probabilities are less accurate" in said
     assert active.version in said
     silent = changed(store, active.version)
     assert "gives no probabilities" in str(

@@ -2,7 +2,6 @@ import json
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -19,23 +18,6 @@ from training.reading import ReadingRules, read_baskets
 STREAM = "purchases"
 
 
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ValkeyServer]:
-    # Port 0: a socket file only, so that no other server can take the port in between.
-    running = ValkeyServer(port=0, unix_socket_path=tmp_path_factory.mktemp("v") / "v.sock")
-    running.start()
-    yield running
-    running.terminate()
-
-
-@pytest.fixture
-def client(server: ValkeyServer) -> Iterator[Redis]:
-    connection = Redis(unix_socket_path=str(server.unix_socket_path))
-    connection.flushall()
-    yield connection
-    connection.close()
-
-
 def buy(client: Redis, *items: str, entry: str = "*") -> str:
     lines = json.dumps([[item, 1] for item in items])
     return client.xadd(STREAM, {"cart_id": "c", "lines": lines}, id=entry).decode()
@@ -46,7 +28,7 @@ def baskets(folder: Path) -> list[set[str]]:
     return [{found.catalogue[row] for row in basket} for basket in found]
 
 
-def test_purchases_become_baskets_and_leave_the_stream(client: Redis, tmp_path: Path) -> None:
+def test_drain_moves_purchases_from_stream_to_baskets(client: Redis, tmp_path: Path) -> None:
     first = buy(client, "a", "b")
     buy(client, "ü, 1", "b", "c")
     assert drain(client, STREAM, str(tmp_path)) == 2
@@ -61,9 +43,7 @@ def test_purchases_become_baskets_and_leave_the_stream(client: Redis, tmp_path: 
     assert abs((datetime.now(UTC).replace(tzinfo=None) - row["timestamp"]).total_seconds()) < 3600
 
 
-def test_many_purchases_take_several_files(
-    client: Redis, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_drain_writes_several_files(client: Redis, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(purchase_log, "ENTRIES_AT_ONCE", 3)
     for number in range(7):
         buy(client, f"item{number}")
@@ -89,14 +69,14 @@ purchase_log.drain(Redis(unix_socket_path=sys.argv[1]), sys.argv[2], sys.argv[3]
 
 @pytest.mark.parametrize("before", [True, False])
 @pytest.mark.parametrize("target", ["(purchase_log._Files, 'write')", "(Redis, 'xdel')", "(os, 'fsync')"])
-def test_a_kill_at_any_moment_loses_nothing_and_counts_nothing_twice(
-    client: Redis, server: ValkeyServer, tmp_path: Path, target: str, before: bool
+def test_drain_is_exactly_once_when_killed_at_any_step(
+    client: Redis, valkey_server: ValkeyServer, tmp_path: Path, target: str, before: bool
 ) -> None:
     bought = [{f"x{number}", "y"} for number in range(20)]
     for basket in bought:
         buy(client, *sorted(basket))
     script = KILLED.replace("TARGET", target).replace("BEFORE", str(before))
-    command = [sys.executable, "-c", script, str(server.unix_socket_path), STREAM, str(tmp_path)]
+    command = [sys.executable, "-c", script, str(valkey_server.unix_socket_path), STREAM, str(tmp_path)]
     assert subprocess.run(command, timeout=120, check=False).returncode == -signal.SIGKILL
     buy(client, "later")
     drain(client, STREAM, str(tmp_path))
@@ -117,7 +97,7 @@ FOREIGN: list[dict[str, str | bytes]] = [
 ]
 
 
-def test_an_entry_that_is_no_purchase_stays_and_stops_nothing(
+def test_drain_leaves_entry_that_is_not_a_purchase(
     client: Redis, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr(purchase_log, "ENTRIES_AT_ONCE", 3)
@@ -127,12 +107,13 @@ def test_an_entry_that_is_no_purchase_stays_and_stops_nothing(
     assert drain(client, STREAM, str(tmp_path)) == 2
     assert baskets(tmp_path) == [{"a", "b"}, {"c"}]
     assert [entry.decode() for entry, _ in client.xrange(STREAM)] == foreign
-    assert f"{len(FOREIGN)} entries, first {foreign[0]}" in caplog.text
+    assert f"{len(FOREIGN)} entries of the stream {STREAM} are not purchases" in caplog.text
+    assert f"the first ids: {foreign[0]}, " in caplog.text
     assert drain(client, STREAM, str(tmp_path)) == 0
     assert baskets(tmp_path) == [{"a", "b"}, {"c"}]
 
 
-def test_overlapping_files_count_once(client: Redis, tmp_path: Path) -> None:
+def test_purchases_in_overlapping_files_count_once(client: Redis, tmp_path: Path) -> None:
     buy(client, "a", "b")
     entries = client.xrange(STREAM)
     drain(client, STREAM, str(tmp_path / "one"))
@@ -146,7 +127,7 @@ def test_overlapping_files_count_once(client: Redis, tmp_path: Path) -> None:
     assert baskets(tmp_path / "two") == [{"a", "b"}, {"c"}]
 
 
-def test_mixed_formats_beside_drained_purchases(client: Redis, tmp_path: Path) -> None:
+def test_drained_purchases_with_other_file_formats(client: Redis, tmp_path: Path) -> None:
     (tmp_path / "old.txt").write_text("a b\nc\n")
     (tmp_path / "table.csv").write_text("order,sku\n7,a\n7,d\n")
     buy(client, "a", "new")
@@ -160,7 +141,7 @@ def test_mixed_formats_beside_drained_purchases(client: Redis, tmp_path: Path) -
     assert purchases_folder(str(tmp_path / "old.txt")) == folder
 
 
-def test_the_folder_may_be_behind_a_url(client: Redis) -> None:
+def test_drain_to_url(client: Redis) -> None:
     filesystem = fsspec.filesystem("memory")
     filesystem.makedirs("/shop", exist_ok=True)
     folder = purchases_folder("memory://shop")
@@ -171,7 +152,7 @@ def test_the_folder_may_be_behind_a_url(client: Redis) -> None:
     assert len(read_baskets(folder).baskets) == 2
 
 
-def test_two_servers_share_a_folder(client: Redis, tmp_path: Path) -> None:
+def test_drain_of_two_servers_to_one_folder(client: Redis, tmp_path: Path) -> None:
     other_server = ValkeyServer(port=0, unix_socket_path=tmp_path / "v.sock")
     other_server.start()
     try:
@@ -188,7 +169,7 @@ def test_two_servers_share_a_folder(client: Redis, tmp_path: Path) -> None:
         other_server.terminate()
 
 
-def test_a_clock_that_went_back_loses_nothing(client: Redis, tmp_path: Path) -> None:
+def test_drain_after_clock_was_set_back(client: Redis, tmp_path: Path) -> None:
     buy(client, "first", entry="5000-0")
     drain(client, STREAM, str(tmp_path))
     client.flushall()  # the same server, empty, and an hour behind
@@ -199,7 +180,7 @@ def test_a_clock_that_went_back_loses_nothing(client: Redis, tmp_path: Path) -> 
     assert sorted(map(sorted, baskets(tmp_path))) == [["first"], ["second"], ["third"]]
 
 
-def test_a_server_restored_from_a_backup_repeats_nothing(client: Redis, tmp_path: Path) -> None:
+def test_drain_of_server_restored_from_backup(client: Redis, tmp_path: Path) -> None:
     buy(client, "drained before the backup", entry="1000-0")
     drain(client, STREAM, str(tmp_path))
     origin = client.get("tripod:origin")
@@ -234,7 +215,7 @@ def write_as_release_0_1(folder: Path, bought: dict[str, list[str]]) -> None:
     )
 
 
-def test_files_of_release_0_1_are_known(client: Redis, tmp_path: Path) -> None:
+def test_drain_recognises_files_of_release_0_1(client: Redis, tmp_path: Path) -> None:
     """It was killed after it had written a file and before it had trimmed the stream."""
     write_as_release_0_1(tmp_path, {"1000-0": ["a", "b"], "3000-0": ["c"]})
     buy(client, "b", "a", entry="1000-0")

@@ -4,9 +4,9 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from retraining_shop import QUICK, noted, ordered, written
 
 from model_store import ModelStore
+from tests.training.retraining_shop import QUICK, noted, ordered, written
 from training.baskets import Baskets
 from training.errors import OptionError
 from training.reading import read_baskets
@@ -16,7 +16,7 @@ from training.splitting import split_by_key
 Run = Callable[..., subprocess.CompletedProcess[str]]
 
 
-def test_a_basket_held_out_once_is_held_out_when_data_grows(planted: Baskets, tmp_path: Path) -> None:
+def test_held_out_basket_stays_held_out_when_data_grows(planted: Baskets, tmp_path: Path) -> None:
     text = written(planted)
     (tmp_path / "b.txt").write_text(text)
     before = split_by_key(read_baskets(str(tmp_path)).baskets)
@@ -29,10 +29,10 @@ def test_a_basket_held_out_once_is_held_out_when_data_grows(planted: Baskets, tm
     assert len(after.train) + len(after.validation) + len(after.test) == 2500
 
 
-def test_the_first_model_has_no_rival_and_the_second_is_compared(planted: Baskets, tmp_path: Path) -> None:
+def test_first_model_has_no_verdict_and_second_is_compared(planted: Baskets, tmp_path: Path) -> None:
     (tmp_path / "baskets.txt").write_text(written(planted))
     store = ModelStore(tmp_path / "store")
-    order = Retraining(data=str(tmp_path / "baskets.txt"), told=QUICK | {"init": "previous"})
+    order = Retraining(data=str(tmp_path / "baskets.txt"), options=QUICK | {"init": "previous"})
     phases: list[str] = []
     first = ordered(store, order, phases)
     assert phases == ["reading", "fitting", "tuning", "publishing", "comparing"]
@@ -49,7 +49,7 @@ def test_the_first_model_has_no_rival_and_the_second_is_compared(planted: Basket
 
 
 @pytest.mark.parametrize("holdout", [[], ["--holdout", 100]])
-def test_a_job_is_compared_with_what_fit_made_and_holds_out_the_same(
+def test_retraining_is_compared_with_version_made_by_fit(
     training: Run, planted_file: Path, tmp_path: Path, holdout: list[object]
 ) -> None:
     store = ModelStore(tmp_path / "store")
@@ -66,7 +66,7 @@ def test_a_job_is_compared_with_what_fit_made_and_holds_out_the_same(
         assert noted(store, job.version)[name] == noted(store, made.stdout.strip())[name]
 
 
-def test_items_that_are_not_listed_are_dropped(planted: Baskets, tmp_path: Path) -> None:
+def test_only_listed_items_drops_other_items(planted: Baskets, tmp_path: Path) -> None:
     (tmp_path / "baskets.txt").write_text(written(planted))
     listed = [item for item in planted.catalogue if not item.startswith("d")]
     (tmp_path / "items.csv").write_text("item_id\n" + "\n".join(listed) + "\n")
@@ -74,14 +74,14 @@ def test_items_that_are_not_listed_are_dropped(planted: Baskets, tmp_path: Path)
     order = Retraining(
         data=str(tmp_path / "baskets.txt"),
         items=str(tmp_path / "items.csv"),
-        told={"only_listed_items": True, "steps": 1, "rank": 4, "skew_rank": 4},
+        options={"only_listed_items": True, "steps": 1, "rank": 4, "skew_rank": 4},
     )
     assert set(store.open(ordered(store, order).version).items.ids) == set(listed)
     with pytest.raises(OptionError, match="needs an item table"):
         ordered(store, replace(order, items=None))
 
 
-def test_nothing_to_learn_from_is_said(tmp_path: Path) -> None:
+def test_retraining_without_baskets_is_an_error(tmp_path: Path) -> None:
     store = ModelStore(tmp_path / "store")
-    with pytest.raises(OptionError, match="nothing to learn from"):
+    with pytest.raises(OptionError, match="no baskets to learn from"):
         ordered(store, Retraining(purchases=str(tmp_path / "purchases")))

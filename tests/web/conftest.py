@@ -1,25 +1,19 @@
-"""A real browser before a real service. Every visit ends with a look at what the browser complained about."""
+"""A real browser and a real service. Every visit fails if the browser logs an unexpected error."""
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
-from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
 from playwright.sync_api import Browser, Page, expect, sync_playwright
 
-sys.path.insert(0, str(Path(__file__).parent))  # pytest's importlib mode does not add it
-sys.path.insert(0, str(Path(__file__).parents[1] / "app"))
-
-from app_process import Service
-from jobs_process import KEY
-from web_shop import Visit, publish_shop
-
 from scripts.browser import find_browser
+from tests.app.app_process import Service
+from tests.app.jobs_process import KEY
+from tests.web.web_shop import Visit, publish_shop
 
-# Nothing but the pages: a browser's own errands are not what is tested.
+# Disable the browser's own network traffic.
 FLAGS = [
     "--no-sandbox",
     "--disable-gpu",
@@ -29,16 +23,16 @@ FLAGS = [
     "--disable-component-update",
     "--disable-sync",
 ]
-PATIENCE = 30_000  # milliseconds; the machine may be busy
+TIMEOUT = 30_000  # milliseconds; the machine may be busy
 
-expect.set_options(timeout=PATIENCE)
+expect.set_options(timeout=TIMEOUT)
 
 
-@pytest.fixture(scope="module")  # while it lives, its event loop would disturb other tests' own
+@pytest.fixture(scope="module")  # not longer: its event loop would disturb the asyncio tests of other modules
 def chromium() -> Iterator[Browser]:
-    path = find_browser()  # before Playwright runs here: it asks Playwright too
+    path = find_browser()  # before sync_playwright() below: find_browser starts Playwright too
     if path is None:
-        pytest.fail("there is no Chromium: `python -m scripts.browser` installs one, as `make test` does")
+        pytest.fail("Chromium is missing: `python -m scripts.browser` installs it, as `make test` does")
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=path, args=FLAGS)
         yield browser
@@ -55,29 +49,29 @@ def shop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
 
 @pytest.fixture
 def visit(chromium: Browser) -> Iterator[Visit]:
-    """Open a page of a service; at the end: no error, no policy broken, no request to anybody else."""
-    contexts, complaints = [], []
+    """Open a page of a service; fails on console errors, CSP violations and requests to other hosts."""
+    contexts, errors = [], []
 
     def open_page(
         service: Service, path: str = "/", *, expected: str | None = None, **options: object
     ) -> Page:
-        """`expected` is part of the complaints that the test provokes."""
+        """`expected` is part of the console errors that the test provokes."""
         origin = str(service.client.base_url).rstrip("/")
         context = chromium.new_context(base_url=origin, **options)
-        context.set_default_timeout(PATIENCE)
+        context.set_default_timeout(TIMEOUT)
         contexts.append(context)
 
-        def complain(text: str) -> None:
+        def report(text: str) -> None:
             if expected is None or expected not in text:
-                complaints.append(text)
+                errors.append(text)
 
         def check_host(url: str) -> None:
             if urlsplit(url).netloc != urlsplit(origin).netloc:
-                complaints.append(f"a request to {url}")
+                errors.append(f"request to {url}")
 
         def watch(page: Page) -> None:
-            page.on("console", lambda said: said.type in ("error", "warning") and complain(said.text))
-            page.on("pageerror", lambda error: complain(str(error)))
+            page.on("console", lambda message: message.type in ("error", "warning") and report(message.text))
+            page.on("pageerror", lambda error: report(str(error)))
             page.on("request", lambda request: check_host(request.url))
 
         context.on("page", watch)
@@ -88,4 +82,4 @@ def visit(chromium: Browser) -> Iterator[Visit]:
     yield open_page
     for context in contexts:
         context.close()
-    assert complaints == []
+    assert errors == []

@@ -1,4 +1,4 @@
-"""The dashboard, as an operator uses it."""
+"""The dashboard in a browser."""
 
 from __future__ import annotations
 
@@ -7,18 +7,17 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from app_process import Service
-from jobs_process import KEY, QUICK, Worker, write_baskets
 from playwright.sync_api import Page, expect
-from web_shop import HOSTILE, Visit, publish_shop
 
-pytestmark = pytest.mark.xdist_group("browser")
+from tests.app.app_process import Service
+from tests.app.jobs_process import KEY, QUICK, Worker, write_baskets
+from tests.web.web_shop import HOSTILE, Visit, publish_shop
 
 
-def test_health_and_traffic_are_drawn_with_axes(shop: Service, visit: Visit) -> None:
+def test_health_traffic_and_model_panels(shop: Service, visit: Visit) -> None:
     page = visit(shop, "/dashboard")
     expect(page.locator("#health .big")).to_have_text("Ready")
-    expect(page.locator("#rate .chart")).to_contain_text("requests a second")
+    expect(page.locator("#rate .chart")).to_contain_text("requests per second")
     for _ in range(5):
         assert shop.client.get("/recommend").status_code == 200
     expect(page.locator("#latency .chart")).to_contain_text("milliseconds")
@@ -27,15 +26,15 @@ def test_health_and_traffic_are_drawn_with_axes(shop: Service, visit: Visit) -> 
     for name in ("#rate", "#latency"):
         expect(page.locator(name)).to_contain_text("seconds from now")
     expect(page.locator("#model")).to_contain_text("scalable, rank 45")
-    expect(page.locator("#model")).to_contain_text("Knobs of bundles")
+    expect(page.locator("#model")).to_contain_text("Bundle parameters")
     expect(page.locator("#truth")).to_have_text(
-        "The first suggestion claims 5.6 % and comes true in 5.4 %; the first ten claim 21 % and hold the "
-        "next item in 21 % of 1,234 unseen carts."
+        "Calibration on 1,234 unseen carts: the first recommendation was the next item in 5.4 % of them "
+        "(predicted: 5.6 %), and the first ten contained it in 21 % (predicted: 21 %)."
     )
     expect(page.locator("#health .request code")).to_contain_text("/readyz")
 
 
-def test_an_item_is_explored_by_mouse_and_by_keyboard(shop: Service, visit: Visit) -> None:
+def test_item_explorer_by_mouse_and_keyboard(shop: Service, visit: Visit) -> None:
     page = visit(shop, "/dashboard")
     expect(page.locator(".graph .centre")).to_have_text("Camera 0")
     tripod = page.get_by_role("button", name=re.compile("Tripod 0 ×.*, complement"))
@@ -76,28 +75,26 @@ def give_key(page: Page, key: str) -> None:
     page.keyboard.press("Enter")
 
 
-def test_a_retrain_is_followed_live_to_its_activation_and_taken_back(
-    shop_with_worker: Service, visit: Visit
-) -> None:
+def test_retrain_activation_rollback_and_cancellation(shop_with_worker: Service, visit: Visit) -> None:
     page = visit(shop_with_worker, "/dashboard", expected="403 (Forbidden)")
     before = page.locator("#model dd").first.inner_text()
     with page.expect_response(lambda answer: answer.status == 403):
         give_key(page, "not the key at all")
     expect(page.locator("#admin")).to_have_text("Enter the admin key")
     give_key(page, KEY)
-    expect(page.locator("#jobs")).to_contain_text("No training job yet")
+    expect(page.locator("#jobs")).to_contain_text("No training jobs yet")
 
     for name, value in QUICK.items():
         if name in ("rank", "skew_rank", "steps"):
             page.locator(f"[name={name}]").fill(str(value))
-    page.get_by_label("Go live").select_option("always")
+    page.locator("[name=activate]").select_option("always")
     expect(page.locator("#retrain .request code")).to_contain_text('"X-Admin-Key: $TRIPOD_ADMIN_KEY"')
     page.get_by_role("button", name="Retrain").click()
     expect(page.get_by_role("progressbar")).to_be_visible()
     expect(page.locator(".job .state")).to_have_text("succeeded", timeout=120_000)
     expect(page.locator(".job .chart")).to_contain_text("best validation log-likelihood")
     assert page.locator(".job .series").get_attribute("d").count("L") >= 1
-    expect(page.locator("#news")).to_contain_text("its model is live")
+    expect(page.locator("#news")).to_contain_text("its model is active")
 
     after = shop_with_worker.client.get("/models/active").json()["version"]
     assert after != before
@@ -109,7 +106,7 @@ def test_a_retrain_is_followed_live_to_its_activation_and_taken_back(
     expect(opened.value.locator("h1")).to_be_visible()
 
     page.get_by_label("Tuning").select_option("none")
-    page.get_by_label("Go live").select_option("never")
+    page.locator("[name=activate]").select_option("never")
     page.get_by_role("button", name="Retrain").click()
     expect(page.locator(".job")).to_have_count(2)
     expect(page.locator(".job .state").first).to_have_text("succeeded", timeout=120_000)
@@ -119,7 +116,7 @@ def test_a_retrain_is_followed_live_to_its_activation_and_taken_back(
     expect(page.locator("#health")).to_contain_text(before)
     expect(page.locator(f"[data-version='{before}'] .state")).to_have_text("in use")
     page.get_by_role("button", name=f"Delete {after}").click()
-    page.get_by_role("button", name=f"Really delete {after}").click()
+    page.get_by_role("button", name=f"Confirm: delete {after}").click()
     expect(page.locator(f"[data-version='{after}']")).to_have_count(0)
 
     page.locator("[name=steps]").fill("1000000")
@@ -132,7 +129,7 @@ def test_a_retrain_is_followed_live_to_its_activation_and_taken_back(
     assert KEY not in page.content()
 
 
-def test_a_phone_shows_all_of_it(shop: Service, visit: Visit) -> None:
+def test_dashboard_fits_a_phone(shop: Service, visit: Visit) -> None:
     page = visit(shop, "/dashboard", viewport={"width": 360, "height": 740}, has_touch=True, is_mobile=True)
     expect(page.locator(".graph .node").first).to_be_visible()
     expect(page.locator("#rate .chart")).to_be_visible()

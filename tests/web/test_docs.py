@@ -1,13 +1,14 @@
-"""The documentation of the API, which must work on a machine without a network."""
+"""Swagger UI, which must work on a machine without a network."""
 
 from __future__ import annotations
 
-from app_process import Service
 from playwright.sync_api import expect
-from web_shop import Visit
+
+from tests.app.app_process import Service
+from tests.web.web_shop import Visit
 
 
-def test_the_documentation_shows_every_route_and_tries_one(shop: Service, visit: Visit) -> None:
+def test_swagger_ui_lists_every_operation_and_executes_one(shop: Service, visit: Visit) -> None:
     page = visit(shop, "/docs")
     document = shop.client.get("/openapi.json").json()
     operations = sum(len(methods) for methods in document["paths"].values())

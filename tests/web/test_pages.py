@@ -1,4 +1,4 @@
-"""How the pages and their files are sent."""
+"""Headers and contents of the static files."""
 
 from __future__ import annotations
 
@@ -6,18 +6,16 @@ import re
 from pathlib import Path
 
 import pytest
-from app_process import Service
 
 import app.web.routes
-
-pytestmark = pytest.mark.xdist_group("browser")
+from tests.app.app_process import Service
 
 STATIC = Path(app.web.routes.__file__).parent / "static"
 FILES = sorted(path.relative_to(STATIC).as_posix() for path in STATIC.rglob("*") if path.is_file())
 
 
 @pytest.mark.parametrize("path", ["/", "/dashboard", *(f"/static/{name}" for name in FILES)])
-def test_everything_is_sent_with_a_strict_policy_and_once(shop: Service, path: str) -> None:
+def test_pages_have_a_strict_policy_and_an_etag(shop: Service, path: str) -> None:
     answer = shop.client.get(path)
     assert answer.status_code == 200
     policy = answer.headers["content-security-policy"]
@@ -33,17 +31,17 @@ def test_everything_is_sent_with_a_strict_policy_and_once(shop: Service, path: s
 @pytest.mark.parametrize(
     "path", ["/static/", "/static/no.js", "/static/../routes.py", "/static/%2e%2e/routes.py"]
 )
-def test_there_are_no_other_files(shop: Service, path: str) -> None:
+def test_paths_outside_the_static_folder_are_not_found(shop: Service, path: str) -> None:
     answer = shop.client.get(path)
     assert answer.status_code == 404
     assert answer.json()["type"] == "urn:tripod:problem:not-found"
 
 
-def test_the_files_name_nobody_else_and_use_no_markup_from_data() -> None:
-    addresses = re.compile(r"https?://(?!www\.w3\.org/2000/svg)")
+def test_static_files_load_nothing_external_and_insert_no_markup() -> None:
+    external = re.compile(r"https?://(?!www\.w3\.org/2000/svg)")
     for name in FILES:
         text = (STATIC / name).read_text()
-        assert not addresses.search(text), name
+        assert not external.search(text), name
         assert not re.search(r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\(", text), name
         assert not re.search(r"<[^>]+\s(style|on\w+)=", text), name
         assert len(text.splitlines()) < 300, name

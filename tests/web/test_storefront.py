@@ -1,29 +1,28 @@
-"""The shop, as a person with a browser uses it."""
+"""The storefront in a browser."""
 
 from __future__ import annotations
 
 import re
 from pathlib import Path
 
-import pytest
-from app_process import Service, free_port
 from playwright.sync_api import Page, expect
-from web_shop import HOSTILE, Visit, publish_shop
 
-pytestmark = pytest.mark.xdist_group("browser")
+from tests.app.app_process import Service, free_port
+from tests.app.jobs_process import KEY
+from tests.web.web_shop import HOSTILE, Visit, publish_shop
 
-FULL_SHELVES = 24  # items on a page before a search narrows them
+PAGE_SIZE = 24  # items per page without a search
 
 
 def put_into_cart(page: Page, name: str) -> None:
     page.get_by_label("Search the catalogue").fill(name)
-    # A click while the shelves are drawn anew would hit a button that is just going away.
-    expect(page.locator("#shelves .goods li")).not_to_have_count(FULL_SHELVES)
+    # Wait for the redraw: a click before it would hit a button that is being removed.
+    expect(page.locator("#shelves .goods li")).not_to_have_count(PAGE_SIZE)
     page.locator("#shelves").get_by_role("button", name=f"Add {name} to the cart", exact=True).click()
     expect(page.locator("#cart").get_by_role("heading", name=name, exact=True)).to_be_visible()
 
 
-def test_a_cart_is_filled_looked_into_and_bought(shop: Service, visit: Visit) -> None:
+def test_cart_from_first_item_to_checkout(shop: Service, visit: Visit) -> None:
     page = visit(shop)
     put_into_cart(page, "Camera 0")
     pick = page.locator(".picks > li").first
@@ -31,10 +30,10 @@ def test_a_cart_is_filled_looked_into_and_bought(shop: Service, visit: Visit) ->
     expect(pick.locator(".because summary")).to_have_text("goes with Camera 0")
     expect(pick.locator(".relation")).to_have_text("goes with")
     expect(pick.locator(".facts")).to_contain_text("%")
-    expect(page.locator("#insights")).to_contain_text("Most carts like this end with 1 to 3 kinds.")
-    expect(page.get_by_role("heading", name="Is it finished?")).to_be_visible()
+    expect(page.locator("#insights")).to_contain_text("Most carts like this end with 1 to 3 different items.")
+    expect(page.get_by_role("heading", name="Is the cart complete?")).to_be_visible()
     ring = page.locator("#insights").get_by_role("img")
-    expect(ring).to_have_accessible_name(re.compile(r"^\d+(\.\d)?\s% likely finished$"))
+    expect(ring).to_have_accessible_name(re.compile(r"^\d+(\.\d)?\s% likely complete$"))
     cart_id = page.evaluate("localStorage.getItem('tripod.cart')")
     assert f"cart_id={cart_id}" in page.locator("#suggestions .request code").text_content()
 
@@ -56,7 +55,7 @@ def test_a_cart_is_filled_looked_into_and_bought(shop: Service, visit: Visit) ->
     assert page.evaluate("localStorage.getItem('tripod.cart')") is None
 
 
-def test_departments_narrow_the_shelves(shop: Service, visit: Visit) -> None:
+def test_department_search_and_paging(shop: Service, visit: Visit) -> None:
     page = visit(shop)
     page.get_by_role("radio", name="Accessories").check(force=True)
     expect(page.locator(".goods li").first).to_contain_text("Accessories")
@@ -68,24 +67,7 @@ def test_departments_narrow_the_shelves(shop: Service, visit: Visit) -> None:
     expect(page.locator("#shelves .note")).to_be_visible()
 
 
-def test_a_bundle_is_built_and_taken_whole(shop: Service, visit: Visit) -> None:
-    page = visit(shop)
-    expect(page.locator(".bundle li")).to_have_count(4)
-    page.get_by_label("Items", exact=True).press("End")
-    expect(page.locator(".bundle li")).to_have_count(8)
-    before = page.locator(".bundle li").all_inner_texts()
-    page.get_by_role("button", name="Another one").click()
-    expect(page.locator("#bundle .request code")).to_contain_text("method=stochastic&seed=1")
-    expect(page.locator(".bundle")).not_to_have_text("".join(before).replace("\n", ""))
-    total = page.locator("#bundle-total").inner_text()
-    page.get_by_role("button", name="Add all").click()
-    expect(page.locator("#cart .lines li")).to_have_count(8)
-    expect(page.locator("#cart-total")).to_have_text(total if total != "no price" else re.compile(r"\$"))
-
-
-def test_a_suggestion_shows_its_probability_and_on_demand_where_it_comes_from(
-    shop: Service, visit: Visit
-) -> None:
+def test_recommendation_shows_probability_and_reasons(shop: Service, visit: Visit) -> None:
     page = visit(shop)
     put_into_cart(page, "Camera 0")
     expect(page.locator(".picks h3").first).to_have_text("Tripod 0")
@@ -111,10 +93,10 @@ def test_a_suggestion_shows_its_probability_and_on_demand_where_it_comes_from(
     page.get_by_label("Discovery").evaluate("slider => slider.closest('details').open = true")
     page.get_by_label("Discovery").press("ArrowLeft")
     expect(page.locator("#suggestions .request code")).to_contain_text("discovery=-0.1")
-    expect(pick.locator(".shares")).to_be_visible()  # it stays open with the next answer
+    expect(pick.locator(".shares")).to_be_visible()  # stays open after the next answer
 
 
-def test_a_model_without_probabilities_shows_none(tmp_path: Path, visit: Visit) -> None:
+def test_model_without_probabilities(tmp_path: Path, visit: Visit) -> None:
     publish_shop(tmp_path / "store", probabilities=False)
     with Service(tmp_path / "store") as old:
         page = visit(old.ready())
@@ -124,26 +106,28 @@ def test_a_model_without_probabilities_shows_none(tmp_path: Path, visit: Visit) 
         expect(page.locator(".picks .odds")).to_have_count(0)
 
 
-def test_the_order_follows_the_dials_and_returns_to_the_centre(shop: Service, visit: Visit) -> None:
+def test_dials_change_the_order_and_can_be_reset(shop: Service, visit: Visit) -> None:
     page = visit(shop)
     put_into_cart(page, "Camera 0")
     expect(page.locator(".picks h3").first).to_have_text("Tripod 0")
     page.get_by_text("Change the order").click()
-    expect(page.get_by_role("button", name="Back to the centre")).to_be_disabled()
+    expect(page.get_by_role("button", name="Reset")).to_be_disabled()
     page.get_by_label("Discovery").press("End")
-    expect(page.locator(".picks h3").first).to_have_text("Film 0")  # the less likely, but less usual one
+    expect(page.locator(".picks h3").first).to_have_text(
+        "Film 0"
+    )  # less likely than Tripod 0, but more unusual
     expect(page.locator("#suggestions .request code")).to_contain_text("discovery=1")
     expect(page.locator("#bundle .request code")).to_contain_text("discovery=1")
-    for _ in range(30):  # faster than the answers come: only the last one counts
+    for _ in range(30):  # faster than the answers arrive: only the last request counts
         page.get_by_label("Cohesion").press("ArrowLeft")
     expect(page.locator("#suggestions .request code")).to_contain_text("cohesion=-1")
-    page.get_by_role("button", name="Back to the centre").click()
+    page.get_by_role("button", name="Reset").click()
     expect(page.locator(".picks h3").first).to_have_text("Tripod 0")
     expect(page.locator("#suggestions .request code")).not_to_contain_text("discovery")
     expect(page.get_by_label("Discovery")).to_be_focused()
 
 
-def test_a_substitute_looks_different_and_takes_the_place(shop: Service, visit: Visit) -> None:
+def test_swap_for_a_substitute(shop: Service, visit: Visit) -> None:
     page = visit(shop)
     put_into_cart(page, "Camera 0")
     page.get_by_role("button", name="Swap Camera 0").click()
@@ -154,11 +138,70 @@ def test_a_substitute_looks_different_and_takes_the_place(shop: Service, visit: 
         for place in (".swaps .relation", ".picks .relation[data-relation=complement]")
     ]
     assert borders == ["dashed", "solid"]
+    expect(swap).to_contain_text("+$2.00")
+    expect(page.locator(".swaps")).not_to_contain_text("Out of stock")
+    cart_id = page.evaluate("localStorage.getItem('tripod.cart')")
+    expect(page.locator("#cart .request code")).to_contain_text(f"/carts/{cart_id}/substitutes?replace=")
     swap.get_by_role("button").click()
     expect(page.locator("#cart .lines h3")).to_have_text(["Compact 0"])
+    expect(page.locator("#news")).to_contain_text("Camera 0 replaced with Compact 0.")
+    expect(page.locator("#cart")).to_be_focused()
 
 
-def test_it_works_without_a_mouse(shop: Service, visit: Visit) -> None:
+def test_swap_keeps_the_quantity_and_shows_how_the_replacement_fits(shop: Service, visit: Visit) -> None:
+    page = visit(shop)
+    put_into_cart(page, "Compact 3")
+    put_into_cart(page, "Tripod 3")
+    page.get_by_role("button", name="One more Compact 3").click()
+    expect(page.get_by_label("Quantity of Compact 3")).to_have_text("2")
+    page.get_by_role("button", name="Swap Compact 3").click()
+    (entry,) = shop.client.get("/substitutes?items=compact-3,tripod-3&replace=compact-3").json()["items"]
+    times = entry["replacements"][0]["times_usual"]
+    swap = page.locator(".swaps li")
+    expect(swap).to_contain_text("−$2.00")
+    assert 1.2 < times < 9.9
+    expect(swap).to_contain_text(f"{round(times, 1):g}× as likely as usual with the rest of the cart")
+    page.get_by_role("button", name="Replace Compact 3 with Camera 3").click()
+    expect(page.get_by_label("Quantity of Camera 3")).to_have_text("2")
+    expect(page.locator("#cart .lines h3")).to_have_text(["Tripod 3", "Camera 3"])
+
+
+def test_items_that_sell_out_get_an_offer_to_swap(tmp_path: Path, visit: Visit) -> None:
+    publish_shop(tmp_path / "store")
+    with Service(tmp_path / "store", TRIPOD_ADMIN_KEY=KEY) as running:
+        service = running.ready()
+        page = visit(service)
+        put_into_cart(page, "Camera 0")
+        put_into_cart(page, "Film 0")
+        for item_id in ("camera-0", "film-0"):
+            service.client.patch(
+                f"/items/{item_id}", json={"in_stock": False}, headers={"X-Admin-Key": KEY}
+            ).raise_for_status()
+        page.reload()
+        camera, film = (page.locator(".lines > li").nth(place) for place in (0, 1))
+        expect(camera.locator(".swaps")).to_contain_text("Out of stock. Replace it with:")
+        expect(film.locator(".swaps")).to_have_text(
+            "Out of stock.The baskets show no substitute of this item."
+        )
+        expect(page.locator("#news")).to_contain_text("Camera 0 is out of stock.")
+        expect(page.get_by_role("button", name="Swap Camera 0")).to_have_attribute("aria-expanded", "true")
+        camera.get_by_role("button", name="Replace Camera 0 with Compact 0").click()
+        expect(page.locator("#cart .lines h3")).to_have_text(["Film 0", "Compact 0"])
+        expect(page.locator(".swaps:visible")).to_have_count(1)  # that of the film
+        page.close()
+
+
+def test_swap_of_an_item_unknown_to_the_model(shop: Service, visit: Visit) -> None:
+    page = visit(shop, expected="Failed to load resource")
+    cart_id = shop.client.post("/carts").json()["cart_id"]
+    shop.client.post(f"/carts/{cart_id}/items", json={"item_id": "a, b"})
+    page.evaluate("id => localStorage.setItem('tripod.cart', id)", cart_id)
+    page.reload()
+    page.get_by_role("button", name="Swap a, b").click()
+    expect(page.locator(".swaps")).to_contain_text("does not know this item")
+
+
+def test_storefront_by_keyboard(shop: Service, visit: Visit) -> None:
     page = visit(shop)
     expect(page.locator(".goods li").first).to_be_visible()
 
@@ -169,7 +212,7 @@ def test_it_works_without_a_mouse(shop: Service, visit: Visit) -> None:
                 outline = page.evaluate("getComputedStyle(document.activeElement).outlineWidth")
                 assert outline == "3px" or selector.startswith(".chips"), outline
                 return
-        raise AssertionError(f"no Tab leads to {selector}")
+        raise AssertionError(f"Tab does not reach {selector}")
 
     tab_to(".skip")
     page.keyboard.press("Enter")
@@ -183,7 +226,7 @@ def test_it_works_without_a_mouse(shop: Service, visit: Visit) -> None:
     tab_to("[data-focus='+camera-0']")
     page.keyboard.press("Space")
     expect(page.get_by_label("Quantity of Camera 0")).to_have_text("2")
-    page.keyboard.press("Space")  # the button is drawn anew and keeps the focus
+    page.keyboard.press("Space")  # the button keeps the focus after the redraw
     expect(page.get_by_label("Quantity of Camera 0")).to_have_text("3")
     expect(page.locator("#news")).to_contain_text("Camera 0: 3.")
     tab_to("#dials summary")
@@ -196,7 +239,7 @@ def test_it_works_without_a_mouse(shop: Service, visit: Visit) -> None:
     expect(page.locator("#cart .lines h3")).to_have_text(["Camera 0", "Film 0"])
 
 
-def test_it_fits_a_phone(shop: Service, visit: Visit) -> None:
+def test_storefront_fits_a_phone(shop: Service, visit: Visit) -> None:
     page = visit(shop, viewport={"width": 360, "height": 740}, has_touch=True, is_mobile=True)
     put_into_cart(page, "Camera 0")
     expect(page.locator(".picks > li").first).to_be_visible()
@@ -210,7 +253,7 @@ def test_it_fits_a_phone(shop: Service, visit: Visit) -> None:
     expect(page.locator("#cart .lines li")).to_have_count(2)
 
 
-def test_an_item_named_like_a_script_is_text(shop: Service, visit: Visit) -> None:
+def test_item_name_with_markup_is_shown_as_text(shop: Service, visit: Visit) -> None:
     page = visit(shop)
     put_into_cart(page, HOSTILE)
     expect(page.locator(".because summary").filter(has_text=HOSTILE).first).to_be_visible()
@@ -219,7 +262,7 @@ def test_an_item_named_like_a_script_is_text(shop: Service, visit: Visit) -> Non
     assert page.evaluate("window.hacked") is None
 
 
-def test_a_service_that_goes_away_is_said_and_its_return_noticed(tmp_path: Path, visit: Visit) -> None:
+def test_unreachable_service_is_reported_and_recovery_detected(tmp_path: Path, visit: Visit) -> None:
     publish_shop(tmp_path / "store")
     port = str(free_port())
     first = Service(tmp_path / "store", "--port", port)
@@ -236,7 +279,7 @@ def test_a_service_that_goes_away_is_said_and_its_return_noticed(tmp_path: Path,
     expect(page.locator("#status")).to_have_text("offline")
     page.get_by_role("button", name="One more Camera 0").click()
     expect(page.locator("#cart .note.bad")).to_contain_text("cannot be reached")
-    expect(page.locator("#cart .lines h3")).to_have_text(["Camera 0"])  # what was there is still to be seen
+    expect(page.locator("#cart .lines h3")).to_have_text(["Camera 0"])  # old data stays visible
     expect(board.locator("#health .big")).to_have_text("Unreachable")
     with Service(tmp_path / "store", "--port", port) as second:
         second.ready()

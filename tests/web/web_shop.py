@@ -1,4 +1,4 @@
-"""The shop that the browser visits."""
+"""Model and types for the browser tests."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
-from app_shop import GROUPS, KINDS, draft, item_ids
 from playwright.sync_api import Page
 from pydantic import JsonValue
 
 from model_store import ModelStore
 from ndpp import Mixture
 from ndpp.mixture import Habit, SimilarBaskets, Together
-from training.basket_index import index_baskets
+from tests.app.app_shop import GROUPS, KINDS, draft, item_ids
 from training.baskets import Baskets
+from training.next_item.basket_index import index_baskets
 
 HOSTILE = "<script>window.hacked = 1</script><img src=x onerror='window.hacked = 2'>"
 CALIBRATION: dict[str, JsonValue] = {
@@ -28,7 +28,7 @@ CALIBRATION: dict[str, JsonValue] = {
         "bins": [],
     }
 }
-# Exponents: film is tied to the camera more than it is worth by itself, the tripod is the likelier one.
+# Chosen so that the tripod is the likelier recommendation for a camera, and film the more unusual one.
 MIXTURE = Mixture(
     decoupling=0.5,
     together=Together(gain=(1.0, 0.0), relevance=(0.45, 0.0), popularity=(0.0, 0.0)),
@@ -41,16 +41,16 @@ Visit = Callable[..., Page]
 
 
 def planted_baskets() -> Baskets:
-    """The camera of each group together with its tripod."""
+    """One basket per group: its camera and its tripod."""
     first = len(KINDS) * np.arange(GROUPS)
     items = np.stack([first, first + 1], axis=1).ravel()
     return Baskets(tuple(item_ids()), items.astype(np.int32), np.arange(0, 2 * GROUPS + 1, 2))
 
 
 def publish_shop(store: Path, *, probabilities: bool = True) -> str:
-    """The planted shop; its third camera has a name that would be a script if it were ever markup.
+    """Publish the test catalogue; the name of its third camera contains markup.
 
-    Without `probabilities` it is a model as release 0.1 made them.
+    Without `probabilities` the model is like those of release 0.1.
     """
     planted = draft()
     names = [HOSTILE if name == "Camera 2" else name for name in planted.items.names]

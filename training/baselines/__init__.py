@@ -1,4 +1,4 @@
-"""Simple recommenders to compare with: a figure means little without them."""
+"""Simple recommenders to compare with; `blend` is apart because its tuning needs torch."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 from training.baselines.als import Als
 from training.baselines.base import Baseline, BaselineUnavailableError, LinearBaseline
-from training.baselines.blend import Blend
 from training.baselines.confidence import Confidence
 from training.baselines.ease import Ease
 from training.baselines.item_knn import ItemKNN
@@ -18,7 +17,6 @@ __all__ = [
     "Als",
     "Baseline",
     "BaselineUnavailableError",
-    "Blend",
     "Confidence",
     "Ease",
     "ItemKNN",
@@ -35,7 +33,7 @@ def fit_baselines(
     validation: Baskets | None = None,
     kinds: Sequence[type[Baseline]] = BASELINES,
 ) -> tuple[list[Baseline], dict[str, str]]:
-    """Every baseline that can be fitted here, and by name the reason why another cannot."""
+    """The fitted baselines, and for each baseline that cannot be fitted, by name, the reason."""
     fitted, skipped = [], {}
     for make in kinds:
         baseline = make()

@@ -1,4 +1,4 @@
-"""Matrix factorisation for implicit feedback, through the `implicit` package."""
+"""Matrix factorisation for implicit feedback, with the `implicit` package."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ import numpy as np
 from scipy import sparse
 
 from training.baselines.base import Baseline, BaselineUnavailableError
+from training.basket_matrix import basket_matrix, cart_matrix
 from training.baskets import Baskets, ItemRows
-from training.incidence import incidence, indicators
 from training.recommender import Scores
 
 
 class Als(Baseline):
     """Alternating least squares (Hu, Koren and Volinsky 2008) with baskets as users.
 
-    A cart that was not there in training gets its factors from one more least-squares step.
+    The factors of a new cart come from one more least-squares step.
     """
 
     name: ClassVar[str] = "als"
@@ -44,7 +44,7 @@ class Als(Baseline):
             ) from None
         with threadpool_limits(1, "blas"):  # implicit warns about any other setting
             self.model = AlternatingLeastSquares(**self.options)
-            self.model.fit(sparse.csr_matrix(incidence(baskets)), show_progress=False)
+            self.model.fit(sparse.csr_matrix(basket_matrix(baskets)), show_progress=False)
         return self
 
     def scores(self, carts: Sequence[ItemRows]) -> Scores:
@@ -52,6 +52,6 @@ class Als(Baseline):
         items = self.model.item_factors  # (M, factors)
         if not carts:
             return np.empty((0, len(items)), dtype=np.float32)
-        held = sparse.csr_matrix(indicators(carts, len(items)))
+        held = sparse.csr_matrix(cart_matrix(carts, len(items)))
         users = self.model.recalculate_user(np.arange(len(carts)), held)
         return np.asarray(users @ items.T)

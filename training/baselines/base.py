@@ -1,4 +1,4 @@
-"""What all baselines have in common."""
+"""Base classes of the baselines."""
 
 from __future__ import annotations
 
@@ -10,29 +10,29 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from training.basket_matrix import cart_matrix
 from training.baskets import Baskets, ItemRows
-from training.incidence import indicators
 from training.recommender import Recommender, Scores
 
 
 class BaselineUnavailableError(Exception):
-    """This baseline cannot be fitted here; the message says why in one sentence."""
+    """The baseline cannot be fitted to this data or on this machine; the message says why."""
 
 
 class Baseline(Recommender):
-    """A recommender learned from counts, to compare with."""
+    """A simple recommender to compare with."""
 
     @abstractmethod
     def fit(self, baskets: Baskets, validation: Baskets | None = None) -> Self:
-        """Learn from `baskets`, choose by `validation` where there is something to choose, return itself."""
+        """Learn from `baskets`, tune hyperparameters on `validation` if there are any; returns itself."""
 
 
 class LinearBaseline(Baseline):
     """An item's score is the sum over the cart of a weight from each cart item to it."""
 
-    weights: sparse.csr_array | NDArray[np.float32]  # (M, M): row y holds y's votes
+    weights: sparse.csr_array | NDArray[np.float32]  # (M, M): row y holds the weights from item y
 
     def scores(self, carts: Sequence[ItemRows]) -> Scores:
         """Σ_{y∈cart} weights[y]."""
-        summed = indicators(carts, self.weights.shape[0]) @ self.weights
+        summed = cart_matrix(carts, self.weights.shape[0]) @ self.weights
         return np.asarray(summed.toarray() if sparse.issparse(summed) else summed)

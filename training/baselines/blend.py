@@ -1,4 +1,4 @@
-"""Tripod without its determinant: the same mixture, prior, index and tuning over plain popularity."""
+"""Tripod without the determinant: the same mixture, prior, index and tuning on item popularity."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ import numpy as np
 
 from ndpp import Kernel, NextItem
 from training.baselines.base import Baseline, BaselineUnavailableError
-from training.basket_index import index_baskets
 from training.baskets import Baskets, ItemRows
-from training.neighbours import learn_neighbours
+from training.next_item.basket_index import index_baskets
+from training.next_item.relevance_prior import learn_relevance_prior
+from training.next_item.tuning import tune
 from training.recommender import Scores
-from training.tuning import tune
 
 
 class Blend(Baseline):
     """A linear blend of three distributions: EASE-R with similarities, similar baskets, and popularity.
 
-    A diagonal kernel of the items' odds has gains that no cart changes, so what it lacks is what the
-    determinant adds.
+    Its kernel is diagonal, with the odds of each item. The gains then do not depend on the cart, so the
+    difference to Tripod is the contribution of the determinant.
     """
 
     name: ClassVar[str] = "blend"
@@ -28,13 +28,15 @@ class Blend(Baseline):
     model: NextItem
 
     def fit(self, baskets: Baskets, validation: Baskets | None = None) -> Self:
-        """Tune on the validation baskets, as Tripod is."""
+        """Tune on the validation baskets, like Tripod."""
         shares = np.clip(baskets.counts / max(len(baskets), 1), 1e-6, 1 - 1e-6)
         kernel = Kernel(np.zeros((len(shares), 1)), np.zeros((1, 1)), shares / (1 - shares))
         tuning = None if validation is None else tune(kernel, baskets, validation, effort="quick")
         if tuning is None:
-            raise BaselineUnavailableError("the blend is tuned on validation baskets, and there are none")
-        relevance = learn_neighbours(baskets, tuning.choice.neighbours)
+            raise BaselineUnavailableError(
+                "the blend needs validation baskets to tune on, and there are none"
+            )
+        relevance = learn_relevance_prior(baskets, tuning.choice.prior)
         self.model = NextItem(kernel, tuning.mixture, relevance, index_baskets(baskets))
         return self
 

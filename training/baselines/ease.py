@@ -1,4 +1,4 @@
-"""EASE-R (Steck 2019): the linear item-to-item model with a closed form."""
+"""EASE-R (Steck 2019): a linear item-to-item model with a closed-form solution."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ from typing import ClassVar, Self
 import numpy as np
 
 from training.baselines.base import BaselineUnavailableError, LinearBaseline
+from training.basket_matrix import basket_matrix
 from training.baskets import Baskets
 from training.evaluation.metrics import rank_metrics
 from training.evaluation.queries import Protocol, hold_one_out
 from training.evaluation.ranks import rank_targets
-from training.incidence import incidence
 
 _GIB = 2**30
-_TUNED_ITEMS = 5_000  # up to here another inverse costs seconds
+_TUNED_ITEMS = 5_000  # up to this size another inverse takes only seconds
 _QUERIES = 1_000
-_FACTOR = 3.0  # between neighbouring values of λ that are tried
+_FACTOR = 3.0  # step between the values of λ that are tried
 
 
 class Ease(LinearBaseline):
@@ -29,15 +29,15 @@ class Ease(LinearBaseline):
         self.memory_limit = memory_limit
 
     def fit(self, baskets: Baskets, validation: Baskets | None = None) -> Self:
-        """Choose λ by NDCG@10 on validation baskets; refuses where M×M numbers do not fit the limit."""
+        """Choose λ by NDCG@10 on validation baskets; fails if the M×M matrices exceed the memory limit."""
         size = len(baskets.catalogue)
         needed = 2 * 8 * size**2  # the Gram matrix and its inverse in float64
         if needed > self.memory_limit:
             raise BaselineUnavailableError(
                 f"{size:,} items are too many for EASE-R: its {size:,} × {size:,} inverse needs"
-                f" {needed / _GIB:.1f} GiB, the limit is {self.memory_limit / _GIB:.1f} GiB"
+                f" {needed / _GIB:.1f} GiB, and the limit is {self.memory_limit / _GIB:.1f} GiB"
             )
-        X = incidence(baskets).astype(np.float64)
+        X = basket_matrix(baskets).astype(np.float64)
         gram = (X.T @ X).toarray()
         self._solve(gram)
         if validation is not None and (validation.sizes > 1).any() and size <= _TUNED_ITEMS:
@@ -51,7 +51,7 @@ class Ease(LinearBaseline):
         self.weights = weights.astype(np.float32)
 
     def _tune(self, gram: np.ndarray[tuple[int, int], np.dtype[np.float64]], validation: Baskets) -> None:
-        """Step λ up, then down, while that helps."""
+        """Increase λ while that helps, then decrease it."""
         queries = hold_one_out(validation, Protocol.PAPER, np.random.default_rng(0)).first(_QUERIES)
 
         def quality() -> float:

@@ -1,4 +1,4 @@
-"""The most bought items, whatever is in the cart."""
+"""Popularity: the most frequent items, whatever is in the cart."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from training.recommender import LogLikelihoods, Scores
 
 
 class Popularity(Baseline):
-    """An item's score is its share of baskets: as a model of sets, every item is bought independently."""
+    """An item's score is its share of baskets; as a model of sets, items are independent."""
 
     name: ClassVar[str] = "popularity"
 
     def fit(self, baskets: Baskets, validation: Baskets | None = None) -> Self:  # noqa: ARG002
-        """Count; half a basket more keeps the shares off 0 and 1."""
+        """Count; half a basket is added to keep the shares away from 0 and 1."""
         self.shares = (baskets.counts + 0.5) / (len(baskets) + 1)
         return self
 
     def scores(self, carts: Sequence[ItemRows]) -> Scores:
-        """The shares, for every cart."""
+        """The same shares for every cart."""
         return np.tile(self.shares, (len(carts), 1))
 
     def log_likelihoods(self, sets: Sequence[ItemRows]) -> LogLikelihoods:

@@ -1,1 +1,1 @@
-"""The commands of `python -m training`, one file each."""
+"""The commands of `python -m training`, one module each."""

@@ -1,4 +1,4 @@
-"""`python -m training check FILE`: what a person wants to know before training."""
+"""`python -m training check FILE`: summarise baskets before training."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ from training.cli.common import (
     ItemColumns,
     MaxBasketSize,
     MinItemCount,
-    clear_errors,
     column_mapping,
     reading_rules,
+    report_errors,
 )
-from training.item_table import ITEM_COLUMNS, read_item_table
 from training.reading import read_baskets
-from training.summary import summarise, summary_table
+from training.reading.item_table import ITEM_COLUMNS, read_item_table
+from training.reading.summary import summarise, summary_table
 
 
-@clear_errors()
+@report_errors()
 def check(
     baskets: Annotated[
         str, typer.Argument(metavar="FILE", help="Baskets: a file, a folder or an fsspec URL.")
     ],
-    items: Annotated[str | None, typer.Option(help="The item table, to check it too.")] = None,
+    items: Annotated[str | None, typer.Option(help="Item table to check as well.")] = None,
     max_basket_size: MaxBasketSize = 100,
     min_item_count: MinItemCount = 1,
     data_format: Format = None,
@@ -36,7 +36,7 @@ def check(
     items_column: ItemColumns = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
 ) -> None:
-    """Read baskets as training would, and say what is in them."""
+    """Read baskets like `fit`, and print a summary."""
     data = read_baskets(baskets, reading_rules(max_basket_size, min_item_count, data_format, column))
     summary = summarise(data)
     described = None

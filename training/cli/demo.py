@@ -1,4 +1,4 @@
-"""`python -m training demo`: a model to try the service with, from data that comes with a package."""
+"""`python -m training demo`: train a demo model on data from a Python package."""
 
 from __future__ import annotations
 
@@ -7,29 +7,38 @@ from typing import Annotated
 
 import typer
 
-from model_store import ModelStore
-from training.cli.common import DEFAULT_STORE, Store, clear_errors, console
+from model_store import ModelStore, default_data
+from model_store.places import DEFAULT_DATA
+from training.cli.common import Store, console, report_errors
 from training.cli.fit import fit_command
 from training.demo import Dataset, write_demo_data
 
 
-@clear_errors()
+@report_errors()
 def demo(
-    store: Store = DEFAULT_STORE,
-    data: Annotated[Path, typer.Option(help="The folder to write the baskets and items to.")] = Path("data"),
+    *,
+    store: Store,
+    data: Annotated[
+        Path,
+        typer.Option(
+            help="Folder for the baskets and items files.",
+            default_factory=default_data,
+            show_default=DEFAULT_DATA,
+        ),
+    ],
     dataset: Annotated[
-        Dataset, typer.Option(help="Supermarket baskets, or a tiny seeded set for tests.")
+        Dataset, typer.Option(help="Supermarket baskets, or a tiny synthetic set for tests.")
     ] = "groceries",
     if_empty: Annotated[
-        bool, typer.Option("--if-empty", help="Do nothing if the store has an active model.")
+        bool, typer.Option("--if-empty", help="Do nothing if the model store has an active model.")
     ] = False,
     seed: Annotated[int, typer.Option(help="The same seed gives the same model.")] = 0,
 ) -> None:
-    """Write the demo's baskets and items, learn a kernel from them, publish and activate it."""
+    """Write the demo data, train a model on it, publish and activate it."""
     if if_empty and (active := ModelStore(store).active()) is not None:
-        console.print(f"the store has an active model, {active}: nothing to do")
+        console.print(f"the model store already has an active model, {active}: nothing to do")
         return
-    console.print("preparing the baskets …")
+    console.print("preparing the data …")
     files = write_demo_data(dataset, data)
     console.print(files.notice, soft_wrap=True)
     large = dataset == "groceries"

@@ -1,4 +1,4 @@
-"""`python -m training fit`: learn a kernel from baskets and publish it."""
+"""`python -m training fit`: train a model on baskets and publish it."""
 
 from __future__ import annotations
 
@@ -11,112 +11,112 @@ import typer
 
 from model_store import ModelStore
 from training.baskets import Baskets
-from training.checkpoint import Checkpoint
 from training.cli.common import (
-    DEFAULT_STORE,
     Columns,
     Format,
     ItemColumns,
     MaxBasketSize,
     MinItemCount,
     Store,
-    clear_errors,
     column_mapping,
     console,
     reading_rules,
+    report_errors,
 )
 from training.cli.progress import log_event, progress_reporter, stop_on_interrupt
 from training.cli.trials import trials_table
-from training.evaluation.calibration import ENOUGH_QUERIES
+from training.evaluation.next_item_calibration import ENOUGH_QUERIES
 from training.fitting import resolve_options
-from training.item_table import ITEM_COLUMNS, describe_items, keep_listed, read_item_table
-from training.learning import learn
-from training.options import FitOptions, Init, KernelKind
+from training.fitting.checkpoint import Checkpoint
+from training.fitting.warm_start import active_model, held_out_by_both
+from training.options import FitOptions, Init, KernelKind, Tune
+from training.pipeline import train_model
 from training.publishing import Publication, publish
 from training.reading import read_baskets
+from training.reading.item_table import ITEM_COLUMNS, describe_items, keep_listed, read_item_table
 from training.recency import effective_size, recency_weights
 from training.recipe import Recipe
 from training.splitting import bound_for, split_by_key, validation_size
-from training.tuning import Tune
-from training.warm_start import active_model, held_out_by_both
 
-_INTERRUPTED = 130  # what a shell expects after Ctrl-C
+_INTERRUPTED = 130  # the usual exit code after Ctrl-C
 _DEFAULTS = FitOptions()
-_ENOUGH_BASKETS = 1000  # of equal weight
+_ENOUGH_BASKETS = 1000  # effective number of baskets, below which a half-life is reported as too short
 
 
-@clear_errors()
+@report_errors()
 def fit_command(
+    *,
     baskets: Annotated[str, typer.Option(help="Baskets: a file, a folder or an fsspec URL.")],
     items: Annotated[
-        str | None, typer.Option(help="The item table: item_id, name, category, price, in_stock.")
+        str | None, typer.Option(help="Item table: item_id, name, category, price, in_stock.")
     ] = None,
-    store: Store = DEFAULT_STORE,
-    kernel: Annotated[KernelKind, typer.Option(help="The form of the kernel.")] = _DEFAULTS.kernel,
+    store: Store,
+    kernel: Annotated[KernelKind, typer.Option(help="Form of the kernel.")] = _DEFAULTS.kernel,
     rank: Annotated[int | None, typer.Option(help="Columns of V.", show_default="from the data")] = None,
     skew_rank: Annotated[
-        int | None, typer.Option(help="Columns of B, even.", show_default="from the data")
+        int | None, typer.Option(help="Columns of B; even.", show_default="from the data")
     ] = None,
     diagonal: Annotated[
-        bool, typer.Option(help="Learn a diagonal beside the low-rank part.")
+        bool, typer.Option(help="Learn a diagonal in addition to the low-rank part.")
     ] = _DEFAULTS.diagonal,
     alpha: Annotated[float, typer.Option(help="Regularisation of V.")] = _DEFAULTS.alpha,
     beta: Annotated[float, typer.Option(help="Regularisation of B.")] = _DEFAULTS.beta,
     init: Annotated[
         Init,
-        typer.Option(help="Where to start: scaled by popularity, as in the paper, or at the active model."),
+        typer.Option(help="Initial values: scaled by popularity, as in the paper, or from the active model."),
     ] = "scaled",
-    steps: Annotated[int, typer.Option(help="Steps of Adam at most.")] = _DEFAULTS.steps,
-    batch_size: Annotated[int, typer.Option(help="Baskets in a step.")] = _DEFAULTS.batch_size,
+    steps: Annotated[int, typer.Option(help="Maximum number of steps of Adam.")] = _DEFAULTS.steps,
+    batch_size: Annotated[int, typer.Option(help="Baskets per step.")] = _DEFAULTS.batch_size,
     learning_rate: Annotated[
-        float, typer.Option(help="The peak of the one-cycle schedule.")
+        float, typer.Option(help="Peak learning rate of the one-cycle schedule.")
     ] = _DEFAULTS.learning_rate,
     patience: Annotated[
-        int, typer.Option(help="Stop after this many evaluations (each 25 steps) without a new best.")
+        int, typer.Option(help="Stop after this many evaluations (every 25 steps) without improvement.")
     ] = _DEFAULTS.patience,
-    half_life_days: Annotated[float | None, typer.Option(help="Baskets this much older count half.")] = None,
+    half_life_days: Annotated[float | None, typer.Option(help="Half-life of basket weights.")] = None,
     tune: Annotated[
         Tune,
         typer.Option(
-            help="Choose relevance prior and knobs on held-out items; thorough: the fit's options as well."
+            help="Tune the relevance prior and the mixture on validation baskets; thorough also tunes the "
+            "options of the fit."
         ),
     ] = "quick",
     validation: Annotated[
         int | None,
-        typer.Option(help="Baskets that steer fit and tuning.", show_default="a twentieth, 300 to 2,000"),
+        typer.Option(help="Baskets for early stopping and tuning.", show_default="a twentieth, 300 to 2,000"),
     ] = None,
     holdout: Annotated[
         int | None,
         typer.Option(
             min=0,
-            help="Held-out baskets: they measure the result, and compare it with later versions. With 0 "
-            "no training job can compare its model with this one.",
+            help="Number of held-out baskets, to evaluate the model and to compare it with later versions. "
+            "With 0, training jobs cannot compare new models with this one.",
             show_default="one in twenty",
         ),
     ] = None,
-    seed: Annotated[int, typer.Option(help="The same seed gives the same split and the same kernel.")] = 0,
+    seed: Annotated[int, typer.Option(help="Seed of the split and the fit, for reproducible results.")] = 0,
     threads: Annotated[
-        int, typer.Option(help="CPU threads; one is fastest on a busy machine.")
+        int, typer.Option(help="Number of CPU threads; one is fastest on a busy machine.")
     ] = _DEFAULTS.threads,
     max_basket_size: MaxBasketSize = 100,
     min_item_count: MinItemCount = 1,
     only_listed_items: Annotated[
-        bool, typer.Option(help="Drop items that the item table does not list.")
+        bool, typer.Option(help="Drop items that are not in the item table.")
     ] = False,
     data_format: Format = None,
     column: Columns = None,
     items_column: ItemColumns = None,
-    activate: Annotated[bool, typer.Option(help="Make the new version the active one.")] = True,
+    activate: Annotated[bool, typer.Option(help="Activate the new version.")] = True,
     report: Annotated[
-        bool, typer.Option(help="Measure the model beside the baselines; report.html goes with the version.")
+        bool, typer.Option(help="Compare the model with baselines and store report.html with the version.")
     ] = True,
     resume: Annotated[
-        bool, typer.Option(help="Continue an interrupted fit of the same data and options.")
+        bool, typer.Option(help="Resume an interrupted fit with the same data and options.")
     ] = False,
-    quiet: Annotated[bool, typer.Option(help="No progress bar, no summary.")] = False,
-    json_logs: Annotated[bool, typer.Option(help="Progress as JSON lines on stderr.")] = False,
+    quiet: Annotated[bool, typer.Option(help="Show no progress bar and no summary.")] = False,
+    json_logs: Annotated[bool, typer.Option(help="Print progress as JSON lines on stderr.")] = False,
 ) -> None:
-    """Learn a kernel from baskets, publish it to the store, and print the new version's name last."""
+    """Train a model on baskets, publish it to the model store, and print the name of the new version."""
     options = FitOptions(
         kernel=kernel,
         rank=rank,
@@ -147,8 +147,8 @@ def fit_command(
     parts = split_by_key(known, below=recipe.held_out_below, validation=validation, seed=seed)
     if recipe.held_out_below < wanted:
         _warn(
-            f"only {len(parts.test):,} baskets are held out: the active model, where this fit begins, may "
-            "have learned from the others; --init scaled holds them out",
+            f"only {len(parts.test):,} baskets are held out: the fit starts from the active model, which may "
+            "have learned from the others; use --init scaled to hold out more",
             json_logs=json_logs,
         )
     options = resolve_options(options, parts.train, previous)
@@ -158,9 +158,9 @@ def fit_command(
     if not resume:
         checkpoint.discard()
     elif not checkpoint.exists():
-        console.print("nothing to resume for this data and these options: starting afresh")
+        console.print("there is no interrupted fit with this data and these options: starting a new one")
     with progress_reporter(quiet=quiet, json_logs=json_logs) as show, stop_on_interrupt() as should_stop:
-        learned = learn(
+        learned = train_model(
             parts,
             options,
             effort=tune,
@@ -170,17 +170,17 @@ def fit_command(
             checkpoint=checkpoint,
             previous=previous,
         )
-        if should_stop():  # even too late to save any work: whoever stops it wants no new model live
+        if should_stop():  # even if the fit was already finished, do not activate the model
             learned = replace(learned, interrupted=True)
 
     if (tuning := learned.tuning) is not None and tuning.queries < ENOUGH_QUERIES:
         _warn(
-            f"probabilities rest on few baskets: they were fitted to {tuning.queries} carts, and fewer than "
-            f"{ENOUGH_QUERIES} are too few to rely on",
+            f"the probabilities are unreliable: they were fitted to only {tuning.queries} carts; at least "
+            f"{ENOUGH_QUERIES} are needed",
             json_logs=json_logs,
         )
     publication = Publication(learned, parts, describe_items(known, table), fingerprint, recipe)
-    with console.status("measuring, and publishing"):
+    with console.status("evaluating and publishing"):
         version = publish(model_store, publication, report=report and not learned.interrupted)
     if activate and not learned.interrupted:
         model_store.activate(version)
@@ -190,7 +190,7 @@ def fit_command(
     typer.echo(version)
     if learned.interrupted:
         console.print(
-            f"interrupted: {version} holds the best so far and is not active. Continue with --resume, or "
+            f"interrupted: {version} is the best model so far and is not active. Continue with --resume, or "
             f"activate it with: python -m model_store --store {store} activate {version}",
             soft_wrap=True,
             markup=False,
@@ -203,8 +203,8 @@ def _warn_of_short_half_life(baskets: Baskets, half_life_days: float | None, *, 
     if weights is None or effective_size(weights) >= _ENOUGH_BASKETS:
         return
     text = (
-        f"with --half-life-days {half_life_days:g} the {len(baskets):,} baskets say no more than "
-        f"{effective_size(weights):,.0f} of equal weight would: choose a longer half-life"
+        f"with --half-life-days {half_life_days:g} the {len(baskets):,} baskets are worth only "
+        f"{effective_size(weights):,.0f} of equal weight: choose a longer half-life"
     )
     _warn(text, json_logs=json_logs)
 

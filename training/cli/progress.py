@@ -1,4 +1,4 @@
-"""Showing a fit's progress: a bar for people, JSON lines for programs, nothing when quiet."""
+"""Progress of a fit: a progress bar, JSON lines, or nothing."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
-from typing import Protocol
 
 from rich.progress import BarColumn, MofNCompleteColumn, TaskID, TextColumn
 from rich.progress import Progress as Bar
@@ -17,21 +16,21 @@ from training.cli.common import console
 from training.fitting import Progress
 
 
-class Reporter(Protocol):
-    """Hears how a fit and the tuning after it get on."""
+class Reporter:
+    """Callbacks for the progress of a fit and its tuning; these do nothing."""
 
     def fitting(self, progress: Progress) -> None:
-        """After every evaluation."""
+        """Called after every evaluation."""
 
     def tuning(self, done: int, in_all: int) -> None:
-        """After every prior that was tried."""
+        """Called before every trial."""
 
 
 @contextmanager
 def progress_reporter(*, quiet: bool, json_logs: bool) -> Iterator[Reporter]:
-    """What suits the options."""
+    """The reporter for these options."""
     if quiet:
-        yield _Silent()
+        yield Reporter()
     elif json_logs:
         yield _Lines()
     else:
@@ -45,15 +44,7 @@ def progress_reporter(*, quiet: bool, json_logs: bool) -> Iterator[Reporter]:
             yield _Bars(bar)
 
 
-class _Silent:
-    def fitting(self, progress: Progress) -> None:
-        pass
-
-    def tuning(self, done: int, in_all: int) -> None:
-        pass
-
-
-class _Lines:
+class _Lines(Reporter):
     def fitting(self, progress: Progress) -> None:
         log_event(
             "progress",
@@ -68,7 +59,7 @@ class _Lines:
         log_event("tuning", done=done, of=in_all)
 
 
-class _Bars:
+class _Bars(Reporter):
     def __init__(self, bar: Bar) -> None:
         self._bar = bar
         self._fit = bar.add_task("fitting", total=None, note="")
@@ -86,20 +77,20 @@ class _Bars:
 
 
 def log_event(event: str, **facts: object) -> None:
-    """One JSON object a line, on stderr."""
+    """Print an event as one line of JSON on stderr."""
     print(json.dumps({"event": event, **facts}), file=sys.stderr, flush=True)
 
 
 @contextmanager
 def stop_on_interrupt() -> Iterator[Callable[[], bool]]:
-    """Ctrl-C asks the fit to stop after its current step; a second Ctrl-C ends the program at once."""
+    """Ctrl-C stops the fit after the current step; a second Ctrl-C ends the program at once."""
     asked = False
 
     def ask(_number: int, _frame: FrameType | None) -> None:
         nonlocal asked
         asked = True
         signal.signal(signal.SIGINT, before)
-        console.print("stopping after this step, the best so far is kept (Ctrl-C again to give up)")
+        console.print("stopping after this step; the best model so far is kept (Ctrl-C again to abort)")
 
     before = signal.signal(signal.SIGINT, ask)
     try:

@@ -1,1 +1,1 @@
-"""How good is a model, and against what: metrics, protocols and the report."""
+"""Evaluation: queries, metrics, calibration, and the report."""

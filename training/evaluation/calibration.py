@@ -1,135 +1,87 @@
-"""Are next-item probabilities true: of all items given 3 %, did 3 % come next?
-
-The event is the one that the mixture is fitted on: a basket's items come in random order; given that one more
-comes after the cart, it is this item.
-"""
+"""Calibration of all numbers that a version shows: claimed against true values on held-out baskets."""
 
 from __future__ import annotations
 
+import json
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
+from pydantic import JsonValue
 
-from ndpp import NextItem
-from training.evaluation.queries import UNKNOWN, Queries
-
-SHOWN = 10  # suggestions that are judged
-BINS = 10  # of equal mass
-ENOUGH_QUERIES = 100  # with fewer, chance decides the share that comes true
-TOLERANCE = 0.03  # the first suggestion may claim this much more or less than comes true
-_Z = 1.96  # 95 %
-_LEAST = 1e-9
-
-Vector = NDArray[np.float64]
+from training.evaluation.basket_size_accuracy import SizeAccuracy
+from training.evaluation.bundle_accuracy import BundleAccuracies
+from training.evaluation.lifts import RARELY_TOGETHER, LiftCheck
+from training.evaluation.next_item_calibration import NextItemCalibration
 
 
-@dataclass(frozen=True)
-class Claim:
-    """A mean probability that was claimed, and the share that came true."""
+class Row(NamedTuple):
+    """One row of the report's table."""
 
-    claimed: float
-    true: float
-
-    @property
-    def gap(self) -> float:
-        """Above 0 it is too sure."""
-        return self.claimed - self.true
+    what: str
+    claimed: str
+    true: str
 
 
 @dataclass(frozen=True)
-class CalibrationBin:
-    """Suggestions whose probability lies in one range."""
+class Calibration:
+    """A part is None if the version has no such numbers or no baskets were held out."""
 
-    claimed: float  # their mean probability
-    true: float  # the share of them that came next
-    interval: tuple[float, float]  # 95 % (Wilson) around that share
-    suggestions: int
+    next_item: NextItemCalibration | None = None
+    basket_size: SizeAccuracy | None = None
+    lifts: LiftCheck | None = None
+    bundles: BundleAccuracies | None = None
 
+    def as_dict(self) -> dict[str, JsonValue] | None:
+        """For the manifest and `report.json`; None if nothing was checked."""
+        found: dict[str, JsonValue] = json.loads(json.dumps(asdict(self)))  # tuples become lists
+        return None if self == Calibration() else found
 
-@dataclass(frozen=True)
-class NextItemCalibration:
-    """Claimed against true for the first ten suggestions of each query."""
-
-    queries: int
-    first: Claim  # the first suggestion
-    first_ten: Claim  # the sum of ten probabilities, and how often the item is among the ten
-    expected_error: float  # the mean of |claimed − true| over bins of equal mass
-    nll: float  # mean negative log-likelihood of the item that came next
-    bins: tuple[CalibrationBin, ...]
-
-    @property
-    def verdict(self) -> str:
-        """One sentence for the report."""
-        first, ten = self.first, self.first_ten
-        if self.queries < ENOUGH_QUERIES:
-            judged = "There are too few carts to judge the probabilities"
-        elif abs(first.gap) <= TOLERANCE:
-            judged = "The probabilities hold"
-        else:
-            judged = f"The probabilities are too {'high' if first.gap > 0 else 'low'}"
-        carts = "1 cart" if self.queries == 1 else f"{self.queries:,} carts"
-        return (
-            f"{judged}: on {carts} that the model has not seen, the first suggestion claims "
-            f"{100 * first.claimed:.1f} % on average and is right in {100 * first.true:.1f} % of cases; "
-            f"the first ten together claim "
-            f"{100 * ten.claimed:.1f} % and hold the next item in {100 * ten.true:.1f} %."
-        )
-
-    def as_dict(self) -> dict[str, Any]:
-        """For the manifest and `report.json`."""
-        return {
-            **asdict(self),
-            "bins": [{**asdict(part), "interval": [*part.interval]} for part in self.bins],
-        }
-
-
-def calibration_of(model: NextItem, queries: Queries) -> NextItemCalibration | None:
-    """Ask for the next item of every query; None if there is no suggestion to judge."""
-    n, shown = len(queries), min(SHOWN, model.kernel.size)
-    claimed, right = np.zeros((n, shown)), np.zeros((n, shown), dtype=np.bool_)
-    offered = np.zeros((n, shown), dtype=np.bool_)  # in a small catalogue not all are: the cart holds some
-    target_probability = np.zeros(n)
-    for number, prediction in enumerate(model.given_each(queries.carts)):
-        probabilities, target = prediction.probabilities, queries.targets[number]
-        best = np.argsort(-probabilities, kind="stable")[:shown]
-        claimed[number], right[number] = probabilities[best], best == target
-        offered[number] = ~np.isin(best, queries.carts[number])
-        target_probability[number] = 0.0 if target == UNKNOWN else probabilities[target]
-    if not offered.any():
-        return None
-    bins = _bins(claimed[offered], right[offered])
-    return NextItemCalibration(
-        queries=n,
-        first=Claim(float(claimed[:, 0].mean()), float(right[:, 0].mean())),
-        first_ten=Claim(float(claimed.sum(axis=1).mean()), float(right.any(axis=1).mean())),
-        expected_error=float(
-            np.average(
-                [abs(part.claimed - part.true) for part in bins], weights=[b.suggestions for b in bins]
+    def rows(self) -> list[Row]:
+        """The rows of the report's table."""
+        rows = []
+        if (items := self.next_item) is not None:
+            rows += [
+                _shares("the first suggestion comes next", items.first.claimed, items.first.true),
+                _shares("one of the first ten comes next", items.first_ten.claimed, items.first_ten.true),
+            ]
+        if (size := self.basket_size) is not None:
+            rows += [
+                _shares("the cart is complete", size.complete_claimed, size.complete_true),
+                Row("further items, on average", f"{size.further_claimed:.2f}", f"{size.further_true:.2f}"),
+                _shares("the basket's size is in the range", size.range_claimed, size.range_true),
+            ]
+        if (lifts := self.lifts) is not None and lifts.complements:
+            rows.append(
+                Row(
+                    f"baskets that hold both of two complements ({lifts.complements:,} pairs)",
+                    f"{lifts.claimed:,.0f}",
+                    f"{lifts.counted:,}",
+                )
             )
-        ),
-        nll=float(-np.log(np.maximum(target_probability, _LEAST)).mean()),
-        bins=bins,
-    )
+        if lifts is not None and lifts.judged:
+            rows.append(
+                Row(
+                    f"substitutes with a counted lift below {RARELY_TOGETHER} "
+                    f"({lifts.judged:,} of {lifts.substitutes:,} pairs have enough data)",
+                    "100 %",
+                    _percent(lifts.confirmed / lifts.judged),
+                )
+            )
+        if self.bundles is not None:
+            for found, given in (
+                (self.bundles.single, "one item"),
+                (self.bundles.cart, "two or three items"),
+            ):
+                if found is not None:
+                    rows.append(
+                        _shares(f"a bundle of two with {given} is bought whole", found.claimed, found.true)
+                    )
+        return rows
 
 
-def _bins(claimed: Vector, right: NDArray[np.bool_]) -> tuple[CalibrationBin, ...]:
-    parts = [part for part in np.array_split(np.argsort(claimed, kind="stable"), BINS) if len(part)]
-    return tuple(
-        CalibrationBin(
-            float(claimed[part].mean()),
-            float(right[part].mean()),
-            wilson(int(right[part].sum()), len(part)),
-            len(part),
-        )
-        for part in parts
-    )
+def _shares(what: str, claimed: float, true: float) -> Row:
+    return Row(what, _percent(claimed), _percent(true))
 
 
-def wilson(hits: int, n: int) -> tuple[float, float]:
-    """The 95 % interval of a share."""
-    share, z2 = hits / n, _Z**2
-    centre = (share + z2 / (2 * n)) / (1 + z2 / n)
-    half = _Z * np.sqrt(share * (1 - share) / n + z2 / (4 * n * n)) / (1 + z2 / n)
-    return max(0.0, float(centre - half)), min(1.0, float(centre + half))
+def _percent(share: float) -> str:
+    return f"{100 * share:.1f} %"

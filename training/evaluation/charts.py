@@ -1,4 +1,4 @@
-"""A few charts as inline SVG: axes and labels on each, colours by CSS class so that they follow the page."""
+"""Charts as inline SVG; colours are set by CSS class, to follow the page's light or dark theme."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ LEFT, RIGHT, TOP, BOTTOM = 64, 112, 14, 46
 
 @dataclass(frozen=True)
 class Axis:
-    """One direction of a chart: what it shows, from where to where, and the labelled ticks."""
+    """An axis: title, range, and labelled ticks."""
 
     title: str
     low: float
@@ -25,16 +25,16 @@ class Axis:
     ticks: Sequence[tuple[float, str]]
 
     def share(self, value: float) -> float:
-        """Where a value lies between the ends: 0 to 1."""
+        """The position of a value between the ends, 0 to 1."""
         return (value - self.low) / ((self.high - self.low) or 1.0)
 
     def within(self, share: float) -> float:
-        """The place of a share on a logarithmic axis; what is too small lies on its edge."""
+        """The value of a share on a logarithmic axis, clipped to its range."""
         return min(max(log10(share), self.low), self.high) if share > 0 else self.low
 
 
 def number_axis(title: str, values: Sequence[float], *, from_zero: bool = False) -> Axis:
-    """An axis around all values with about five round ticks."""
+    """An axis for these values, with about five round ticks."""
     low, high = min(values, default=0.0), max(values, default=1.0)
     low = min(low, 0.0) if from_zero else low
     span = (high - low) or abs(high) or 1.0
@@ -46,12 +46,12 @@ def number_axis(title: str, values: Sequence[float], *, from_zero: bool = False)
 
 
 def category_axis(title: str, labels: Sequence[str]) -> Axis:
-    """Equal places for named groups: the i-th is at i."""
+    """An axis with one label at 0, 1, 2, …"""
     return Axis(title, -0.5, len(labels) - 0.5, [(place, label) for place, label in enumerate(labels)])
 
 
 def share_axis(title: str, shares: Sequence[float]) -> Axis:
-    """A logarithmic axis of shares above 0 with ticks at 1, 2 and 5; the value is the share's log10."""
+    """A logarithmic axis of shares above 0, with ticks at 1, 2 and 5; values are the log10 of shares."""
     low, high = log10(min(shares, default=0.01)), log10(max(shares, default=0.1))
     steps = [power + log10(digit) for power in range(floor(low) - 1, 1) for digit in (1, 2, 5)]
     first = max((step for step in steps if step <= low + 1e-9), default=steps[0])
@@ -61,22 +61,41 @@ def share_axis(title: str, shares: Sequence[float]) -> Axis:
     return Axis(title, first, last, ticks)
 
 
+def log_axis(title: str, values: Sequence[float]) -> Axis:
+    """A logarithmic axis of values above 0, with round ticks; its values are log10 of the given ones."""
+    low, high = log10(min(values)), log10(max(values))
+    high = max(high, low + log10(2))
+    digits = (1, 2, 5) if high - low < 3 else (1,)
+    powers = range(floor(low), ceil(high) + 1)
+    ticks = [(power + log10(digit), f"{digit * 10.0**power:,g}") for power in powers for digit in digits]
+    return Axis(title, low, high, [tick for tick in ticks if low - 1e-9 <= tick[0] <= high + 1e-9])
+
+
 def line_chart(
-    x: Axis, y: Axis, lines: Sequence[tuple[str, str, Sequence[Point]]], *, mark: Point | None = None
+    x: Axis,
+    y: Axis,
+    lines: Sequence[tuple[str, str, Sequence[Point]]],
+    *,
+    mark: Point | None = None,
+    legend: bool = False,
 ) -> str:
-    """Lines of (css class, label, points), each labelled at its right end; `mark` rings one point."""
+    """Lines of (css class, label, points), each labelled at its right end; a ring around `mark`.
+
+    With a legend the labels are listed at the top instead: for lines that end far from each other.
+    """
     drawn = [line for line in lines if line[2]]
     body = [_polyline(css, [(_x(x, across), _y(y, up)) for across, up in points]) for css, _, points in drawn]
-    heights = _spread([_y(y, points[-1][1]) for *_, points in drawn])
+    heights = _spread([TOP + 6 if legend else _y(y, points[-1][1]) for *_, points in drawn])
     for (css, label, points), height in zip(drawn, heights, strict=True):
-        body.append(_text(f"series {css}", _x(x, points[-1][0]) + 10, height + 4, label))
+        place = _x(x, x.high if legend else points[-1][0])
+        body.append(_text(f"series {css}", place + 10, height + 4, label))
     if mark:
         body.append(_circle("ring", _x(x, mark[0]), _y(y, mark[1]), 6))
     return _svg(x, y, body)
 
 
 def scatter_chart(x: Axis, y: Axis, points: Sequence[tuple[float, float, Interval]], diagonal: str) -> str:
-    """Points with vertical intervals, and the labelled diagonal that they should lie on."""
+    """Points with vertical intervals, and a labelled diagonal."""
     low, high = max(x.low, y.low), min(x.high, y.high)
     body = [
         _line("ideal", _x(x, low), _y(y, low), _x(x, high), _y(y, high)),
@@ -88,8 +107,28 @@ def scatter_chart(x: Axis, y: Axis, points: Sequence[tuple[float, float, Interva
     return _svg(x, y, body)
 
 
+def cloud_chart(x: Axis, y: Axis, points: Sequence[Point], line: tuple[str, Sequence[Point]]) -> str:
+    """Thousands of points, drawn once per pixel, and a line with its label."""
+    pixels = sorted({(round(_x(x, across)), round(_y(y, up))) for across, up in points})
+    cloud = "".join(f"M{across} {up}h0" for across, up in pixels)
+    label, course = line
+    body = [
+        f'<path class="cloud" d="{cloud}"/>',
+        _polyline("m-mean", [(_x(x, across), _y(y, up)) for across, up in course]),
+        _text("series m-mean", _x(x, x.high) + 10, _y(y, course[-1][1]) + 4, label),
+    ]
+    return _svg(x, y, body)
+
+
+def standalone(chart: str, style: str) -> str:
+    """A chart as a file of its own, with its style and a background of the class `paper`."""
+    start, rest = chart.split(">", 1)
+    start = start.replace("<svg ", '<svg xmlns="http://www.w3.org/2000/svg" ', 1)
+    return f'{start}><style>{style}</style><rect class="paper" width="100%" height="100%"/>{rest}\n'
+
+
 def interval_chart(title: str, rows: Sequence[tuple[str, str, float, Interval]]) -> str:
-    """One row for each (css class, label, value, interval): a dot on its whisker."""
+    """One row per (css class, label, value, interval): a dot and its interval."""
     width, left, right, step = 360, 96, 26, 34
     bottom = step * len(rows) + 12
     x = number_axis(title, [edge for *_, interval in rows for edge in interval])
@@ -111,7 +150,7 @@ def interval_chart(title: str, rows: Sequence[tuple[str, str, float, Interval]])
 
 
 def _svg(x: Axis, y: Axis, body: Sequence[str]) -> str:
-    """The frame of every chart with two axes: grid, ticks and titles, then what is drawn in it."""
+    """A chart with two axes: grid, ticks and titles, then the body."""
     bottom, right = HEIGHT - BOTTOM, WIDTH - RIGHT
     frame = []
     for at, label in y.ticks:
@@ -156,7 +195,7 @@ def _polyline(css: str, points: Sequence[Point]) -> str:
 
 
 def _spread(heights: Sequence[float], apart: float = 16) -> list[float]:
-    """Move labels up or down until none covers another."""
+    """Move labels apart until none overlap."""
     order = sorted(range(len(heights)), key=heights.__getitem__)
     placed = list(heights)
     for before, after in pairwise(order):

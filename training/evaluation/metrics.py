@@ -1,8 +1,8 @@
-"""The figures: from ranks and set scores to means with bootstrap intervals.
+"""Metrics from ranks and set scores, with bootstrap intervals.
 
-Ties count half throughout: a target that ties with others takes each of the tied places with equal chance,
-and every metric is the expectation over these places. Percentages run from 0 to 100. Higher is better, but
-for the negative log-likelihood of the held-out items, which only models with probabilities have.
+Ties count half: a target that ties with others takes each of the tied places with equal probability, and a
+metric is the expectation over these places. Percentages are 0 to 100. Higher is better, except for the
+negative log-likelihood of the held-out item, which only models with probabilities have.
 """
 
 from __future__ import annotations
@@ -28,14 +28,21 @@ UNITS = {
     "auc": "fraction",
     "log_likelihood": "nats per basket",
 }
-_LEAST_PROBABILITY = 1e-9  # of an item that a model does not know
+
+
+_LEAST_PROBABILITY = 1e-9  # probability of an unknown item
 
 RESAMPLES = 1000
 _NDCG_CUT = 10
 
 
+def decimal_places(metric: str) -> int:
+    """The number of decimals to show."""
+    return 3 if metric == "auc" else 2 if metric in (NLL, "log_likelihood") else 1
+
+
 def rank_metrics(ranks: Ranks) -> dict[str, Vector]:
-    """Each metric's value for every query; a target that the model does not know ranks last."""
+    """Each metric's value for every query; a target that is unknown to the model scores 0 percent."""
     first, places = ranks.better, ranks.tied + 1
     largest = int((first + places).max(initial=1))
     discount = 1 / np.log2(np.arange(1, largest + 1) + 1)
@@ -52,7 +59,7 @@ def rank_metrics(ranks: Ranks) -> dict[str, Vector]:
 
 
 def _percentile(ranks: Ranks) -> Vector:
-    """The paper's PR (appendix A): the share of candidates the target is at least as good as, itself too."""
+    """Percentile rank (the paper's appendix A): share of candidates ranked at or below the target."""
     worse = ranks.candidates - ranks.better - ranks.tied - 1
     share: Vector = (worse + 1 + ranks.tied / 2) / ranks.candidates
     return share
@@ -67,38 +74,38 @@ def _mean_over_places(gain: Vector, first: NDArray[np.int64], places: NDArray[np
 
 @dataclass(frozen=True, eq=False)
 class Resampling:
-    """How often each of n queries or baskets is drawn in each bootstrap resample: the same for all models."""
+    """How often each of n queries or baskets is drawn in each bootstrap resample; shared by all models."""
 
     draws: Vector  # (RESAMPLES, n)
 
     @classmethod
     def of(cls, n: int, seed: int) -> Resampling:
-        """Seeded, so that an interval can be reproduced."""
+        """Seeded draws with replacement."""
         if n == 0:
             return cls(np.zeros((RESAMPLES, 0)))
         draws = np.random.default_rng(seed).multinomial(n, np.full(n, 1 / n), size=RESAMPLES)
         return cls(draws.astype(np.float64))
 
     def select(self, chosen: NDArray[np.bool_]) -> Resampling:
-        """The resampling of a part."""
+        """The resampling of a subset."""
         return Resampling(self.draws[:, chosen])
 
 
 def interval(replicates: Vector) -> Interval:
-    """The middle 95 % of the resampled figures."""
+    """The 95 % percentile interval."""
     low, high = np.nanpercentile(replicates, [2.5, 97.5])
     return float(low), float(high)
 
 
 def mean_with_replicates(values: Vector, resampling: Resampling) -> tuple[float, Vector]:
-    """The mean, and the mean in every resample; NaN where a resample missed all of a small part."""
+    """The mean, and the mean in every resample; NaN for a resample without any of the values."""
     totals = resampling.draws.sum(axis=1)
     with np.errstate(invalid="ignore"):
         return float(values.mean()), resampling.draws @ values / totals
 
 
 def auc_with_replicates(real: Vector, random: Vector, resampling: Resampling) -> tuple[float, Vector]:
-    """P(a real set scores above a random one), ties half; a basket and its random twin are drawn together."""
+    """P(real set scores above random one), ties half; a basket and its random set are resampled together."""
     order = np.argsort(random)
     below = np.searchsorted(random[order], real, side="left")
     up_to = np.searchsorted(random[order], real, side="right")

@@ -1,4 +1,4 @@
-"""The report as one HTML page: no script, no outside file, light or dark as the reader's system is."""
+"""The report as one self-contained HTML page without scripts, in a light and a dark theme."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from html import escape
 from importlib.resources import files
 from typing import TYPE_CHECKING
 
-from training.evaluation.calibration import NextItemCalibration
+from training.evaluation.calibration import Calibration
 from training.evaluation.charts import (
     category_axis,
     interval_chart,
@@ -16,11 +16,11 @@ from training.evaluation.charts import (
     scatter_chart,
     share_axis,
 )
-from training.evaluation.metrics import NLL, QUERY_METRICS, SET_METRICS
+from training.evaluation.lifts import Pair, StrongestPairs
+from training.evaluation.metrics import NLL, QUERY_METRICS, SET_METRICS, decimal_places
+from training.evaluation.next_item_calibration import NextItemCalibration
 from training.evaluation.queries import Protocol
-from training.evaluation.relations import Pair, StrongestPairs
 from training.evaluation.scoring import Evaluation, Metrics
-from training.evaluation.truth import Truth
 
 if TYPE_CHECKING:
     from training.evaluation.report import CurvePoint, ReportData
@@ -47,9 +47,9 @@ LABELS = {
     "log_likelihood": "log-lik.",
 }
 _CALIBRATION_NOTE = (
-    "Ten groups with equally many suggestions each. Both axes are logarithmic; whiskers are 95 % intervals."
+    "Ten groups with the same number of suggestions. Both axes are logarithmic; bars are 95 % intervals."
 )
-_MANY_QUERIES = 20  # a size group with fewer says nothing in a chart
+_MANY_QUERIES = 20  # smaller size groups are left out of the chart
 
 
 def render(data: ReportData) -> str:
@@ -58,8 +58,8 @@ def render(data: ReportData) -> str:
         _heading(data),
         _comparison(data.evaluation, data.determinant),
         _by_size(data.evaluation),
-        _truth(data.truth),
-        _calibration(data.truth.next_item),
+        _claims(data.calibration),
+        _calibration(data.calibration.next_item),
         _relations(data.relations),
         _curve(data.curve),
         _method(data.evaluation),
@@ -82,20 +82,20 @@ def _heading(data: ReportData) -> str:
 
 
 def _lede(evaluation: Evaluation) -> str:
-    """The main finding in two sentences."""
+    """The main result in two sentences."""
     hits = {name: m.values["hit@10"] or 0.0 for name, m in evaluation.models.items()}
     if "tripod" not in hits:
         return ""
     ours = hits.pop("tripod")
     text = (
-        f"For <strong>{ours:.1f} %</strong> of {evaluation.models['tripod'].queries:,} carts, the item really"
-        " bought next is among the first ten suggestions."
+        f"For <strong>{ours:.1f} %</strong> of {evaluation.models['tripod'].queries:,} carts, the held-out"
+        " item is among the first ten suggestions."
     )
     if hits:
         best = max(hits, key=hits.__getitem__)
-        text += f" The best of the baselines, {NAMES.get(best, best)}, finds {hits[best]:.1f} %"
+        text += f" The best baseline, {NAMES.get(best, best)}, reaches {hits[best]:.1f} %"
         popular = hits.get("popularity")
-        text += "." if popular is None or best == "popularity" else f"; plain popularity {popular:.1f} %."
+        text += "." if popular is None or best == "popularity" else f"; popularity {popular:.1f} %."
     return text
 
 
@@ -106,12 +106,12 @@ def _comparison(evaluation: Evaluation, determinant: str) -> str:
         if (rows := _interval_rows(evaluation, metric))
     )
     skipped = "".join(
-        f"<li>{escape(NAMES.get(name, name))} took no part: {escape(reason)}.</li>"
+        f"<li>{escape(NAMES.get(name, name))} was skipped: {escape(reason)}.</li>"
         for name, reason in evaluation.skipped.items()
     )
     return (
-        "<section><h2>Against the baselines</h2>"
-        "<p>Every model answers the same questions. Whiskers and small figures: 95 % bootstrap intervals.</p>"
+        "<section><h2>Comparison with baselines</h2>"
+        "<p>All models are asked the same queries. Bars and small figures are 95 % bootstrap intervals.</p>"
         f'<div class="row">{charts}</div>{_metric_table(evaluation)}{_paragraph(determinant)}'
         + (f'<ul class="skipped">{skipped}</ul>' if skipped else "")
         + "</section>"
@@ -153,8 +153,7 @@ def _cell(metrics: Metrics, column: str, is_best: bool) -> str:
     value = metrics.values[column]
     if value is None:
         return '<td class="none">–</td>'
-    places = 3 if column == "auc" else 2 if column in (NLL, "log_likelihood") else 1
-    low, high = metrics.intervals[column]
+    places, (low, high) = decimal_places(column), metrics.intervals[column]
     css = ' class="best"' if is_best else ""
     text = f"{value:.{places}f}<small>{low:.{places}f} – {high:.{places}f}</small>"
     return f"<td{css}>{text.replace('-', '−')}</td>"
@@ -178,26 +177,26 @@ def _by_size(evaluation: Evaluation) -> str:
     y = number_axis("hit@10, %", [up for *_, points in lines for _, up in points], from_zero=True)
     count = ", ".join(f"{_cart_label(label)}: {n:,}" for label, n in sizes.items())
     return (
-        "<section><h2>From small carts to large</h2><p>How often the next item is among the first ten, by the"
-        f" size of the cart.</p>{_figure(line_chart(x, y, lines), f'Carts of each size: {count}.')}</section>"
+        "<section><h2>By cart size</h2><p>How often the held-out item is among the first ten suggestions.</p>"
+        f"{_figure(line_chart(x, y, lines), f'Carts of each size: {count}.')}</section>"
     )
 
 
 def _cart_label(basket_label: str) -> str:
-    """Basket sizes count the held-out item; carts do not."""
+    """Cart sizes are one less than basket sizes, which include the held-out item."""
     return "–".join(str(int(end) - 1) for end in basket_label.split("-"))
 
 
-def _truth(truth: Truth) -> str:
+def _claims(calibration: Calibration) -> str:
     rows = "".join(
         f'<tr><th scope="row">{escape(row.what)}</th><td>{row.claimed}</td><td>{row.true}</td></tr>'
-        for row in truth.rows()
+        for row in calibration.rows()
     )
     if not rows:
         return ""
     return (
-        "<section><h2>Are its numbers true?</h2><p>What the model claims, on average, and what came true in"
-        " the held-out baskets. A cart is the beginning of a basket whose items come in random order.</p>"
+        "<section><h2>Are its numbers true?</h2><p>Mean predictions of the model, and what happened in the"
+        " held-out baskets. A cart is a random prefix of a basket in random order.</p>"
         '<div class="wide"><table class="truth"><thead><tr><th></th><th scope="col">claimed</th>'
         f'<th scope="col">true</th></tr></thead><tbody>{rows}</tbody></table></div></section>'
     )
@@ -208,8 +207,8 @@ def _calibration(calibration: NextItemCalibration | None) -> str:
         return ""
     bins = calibration.bins
     shares = [share for part in bins for share in (part.claimed, part.true, *part.interval) if share > 0]
-    x = share_axis("probability that was claimed", [part.claimed for part in bins if part.claimed > 0])
-    y = share_axis("how often the item came next", shares)
+    x = share_axis("predicted probability", [part.claimed for part in bins if part.claimed > 0])
+    y = share_axis("share of items that came next", shares)
     points = [
         (x.within(part.claimed), y.within(part.true), (y.within(bottom), y.within(top)))
         for part in bins
@@ -219,9 +218,10 @@ def _calibration(calibration: NextItemCalibration | None) -> str:
     return (
         "<section><h2>Can its probabilities be trusted?</h2>"
         f'<p class="verdict">{escape(calibration.verdict)}</p>'
-        "<p>The first ten suggestions for each cart, grouped by their probability. On the dashed line, what"
-        " was given 1 % happens in 1 % of cases; above it the model is too shy, below it too sure. The mean"
-        f" distance is {100 * calibration.expected_error:.2f} points.</p>"
+        "<p>The first ten suggestions for each cart, grouped by probability. On the dashed line the"
+        " probabilities are exact: items with 1 % come next in 1 % of cases. Above it they are too low, below"
+        " it too high. The expected calibration error is"
+        f" {100 * calibration.expected_error:.2f} percentage points.</p>"
         f"{_figure(chart, _CALIBRATION_NOTE)}</section>"
     )
 
@@ -230,10 +230,10 @@ def _relations(relations: StrongestPairs | None) -> str:
     if relations is None:
         return ""
     return (
-        "<section><h2>What goes together, what replaces each other</h2><p>The pairs that the counts are"
-        " surest of. With a lift of 3 two items are together three times as often as chance would bring them"
-        " together in baskets of that size; with 0.2, a fifth as often. In brackets the 95 % interval. Beside"
-        " it, the baskets that hold both, and how many would by chance.</p>"
+        "<section><h2>Complements and substitutes</h2><p>The pairs with the strongest evidence. With a lift"
+        " of 3 two items are bought together three times as often as unrelated items in baskets of the same"
+        " size; with 0.2, a fifth as often. The 95 % interval is in brackets; the columns on the right are"
+        " the number of baskets with both items, and the number expected by chance.</p>"
         f'<div class="row">{_pair_table("Complements", relations.complements)}'
         f"{_pair_table('Substitutes', relations.substitutes)}</div></section>"
     )
@@ -264,31 +264,29 @@ def _curve(curve: Sequence[CurvePoint]) -> str:
     points = [(float(step), value) for step, value in curve]
     best = max(points, key=lambda point: point[1])
     x = number_axis("training step", [step for step, _ in points])
-    # The first steps from a random start would squeeze everything else into a flat line.
+    # Leave out the first steps from the random start, whose range would flatten the rest of the curve.
     settled = points[len(points) // 10 :]
     y = number_axis("validation log-likelihood", [value for _, value in settled])
     shown = [point for point in points if point[1] >= y.low]
     chart = line_chart(x, y, [("m-tripod", f"{points[-1][1]:.2f}".replace("-", "−"), shown)], mark=best)
-    caption = f"Best at step {best[0]:,.0f}: {best[1]:.3f} nats a basket; that kernel was kept.".replace(
-        "-", "−"
-    )
-    return f"<section><h2>Learning</h2>{_figure(chart, caption)}</section>"
+    caption = f"Best at step {best[0]:,.0f}: {best[1]:.3f} nats per basket; this kernel was kept."
+    return f"<section><h2>Training curve</h2>{_figure(chart, caption.replace('-', '−'))}</section>"
 
 
 def _method(evaluation: Evaluation) -> str:
     held_out = {
-        Protocol.PAPER: "one item of each test basket, drawn at random, is held out; all baskets count alike",
-        Protocol.PUBLISHED: "the item with the largest id is held out, and three basket-size buckets count"
-        " alike, as in the code that the paper's authors released",
+        Protocol.PAPER: "a random item of each test basket is held out; all baskets have equal weight",
+        Protocol.PUBLISHED: "the item with the largest id is held out, and three basket-size buckets have"
+        " equal weight, as in the code released by the paper's authors",
     }[evaluation.protocol]
     return (
         f"<section><h2>How it was measured</h2><p>Protocol <em>{evaluation.protocol}</em>: {held_out}."
         " A model ranks all items that are not in the cart; ties count half."
-        " <b>MPR</b>, mean percentile rank: the share of items ranked at or below the one that was bought."
-        " <b>hit@k</b>: it is among the first k. <b>NDCG@10</b> and <b>MRR</b> reward a place near the top."
-        " <b>AUC</b>: how well whole baskets are told from random sets of the same size."
-        " <b>NLL</b>: the mean negative log-likelihood of the held-out item, in nats, the lower the better;"
-        " only models with fitted probabilities have it."
+        " <b>MPR</b>, mean percentile rank: the share of items ranked at or below the held-out one."
+        " <b>hit@k</b>: it is among the first k. <b>NDCG@10</b> and <b>MRR</b> reward a rank near the top."
+        " <b>AUC</b>: how well the model distinguishes baskets from random sets of the same size."
+        " <b>NLL</b>: the mean negative log-likelihood of the held-out item, in nats; lower is better;"
+        " only for models with fitted probabilities."
         " <b>Log-lik.</b>: the mean log-probability of a test basket, in nats."
         f" Bootstrap seed {evaluation.seed}.</p></section>"
     )

@@ -1,4 +1,4 @@
-"""The questions a recommender is asked: given this cart, which item came next?"""
+"""Next-item queries: a cart and the held-out item."""
 
 from __future__ import annotations
 
@@ -11,37 +11,35 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from training.baskets import Baskets, ItemRows
+from training.baskets import UNKNOWN, Baskets, ItemRows, rows_in
 from training.errors import DataError
-
-UNKNOWN = -1  # the row of a target that the model does not know
 
 
 class Protocol(StrEnum):
     """Which item of a test basket is held out, and how queries are averaged."""
 
-    PAPER = "paper"  # a random item; every query counts the same
-    PUBLISHED = "published"  # the item with the largest id; three basket-size buckets count the same
+    PAPER = "paper"  # a random item; all queries have the same weight
+    PUBLISHED = "published"  # the item with the largest id; three basket-size buckets have the same weight
 
 
 @dataclass(frozen=True, eq=False)
 class Queries:
-    """n carts, and for each the row of the item that was held out of it."""
+    """n carts, and for each the row of the held-out item."""
 
     carts: Sequence[ItemRows]
-    targets: NDArray[np.int64]  # (n,): UNKNOWN where the model does not know the item
-    cart_sizes: NDArray[np.int64]  # (n,): with the items that the model does not know
+    targets: NDArray[np.int64]  # (n,): UNKNOWN if the item is not in the model's catalogue
+    cart_sizes: NDArray[np.int64]  # (n,): including unknown items
 
     def __len__(self) -> int:
         return len(self.targets)
 
     def first(self, most: int) -> Queries:
-        """The first so many."""
+        """The first `most` queries."""
         return Queries(self.carts[:most], self.targets[:most], self.cart_sizes[:most])
 
     @property
     def sets(self) -> list[ItemRows]:
-        """Cart and target together, as far as known: the baskets behind the queries."""
+        """The known items of cart and target together."""
         whole = (
             np.append(cart, target) if target != UNKNOWN else cart
             for cart, target in zip(self.carts, self.targets, strict=True)
@@ -69,11 +67,11 @@ def hold_one_out(baskets: Baskets, protocol: Protocol, rng: np.random.Generator)
 def random_prefixes(
     baskets: Baskets, each: int, rng: np.random.Generator
 ) -> tuple[Queries, NDArray[np.int64]]:
-    """`each` queries of every basket, and the number of the basket behind each query.
+    """`each` queries per basket, and the index of each query's basket.
 
-    A basket's items come in random order and are cut off at a random place: what is before it is the cart,
-    often an empty one, and the item after it the target. Baskets come in random order too, every one before
-    any has a second turn; a basket has no more turns than items.
+    A basket is shuffled and cut at a random place: the items before it are the cart, which may be empty, and
+    the item after it is the target. The baskets are in random order, each once before any is used again; a
+    basket gives at most as many queries as it has items.
     """
     carts, targets, owners = [], [], []
     for turn in range(each):
@@ -89,7 +87,7 @@ def random_prefixes(
 
 
 def _id_order(catalogue: Sequence[str]) -> NDArray[np.int64]:
-    """The place of each row when ids are sorted: as whole numbers if all of them are, else as text."""
+    """The position of each row in the order of ids, compared as integers if all are, else as text."""
     ids: Sequence[int] | Sequence[str] = catalogue
     if all(item.isdecimal() for item in catalogue):
         ids = [int(item) for item in catalogue]
@@ -98,28 +96,11 @@ def _id_order(catalogue: Sequence[str]) -> NDArray[np.int64]:
     return place
 
 
-def translate(baskets: Baskets, catalogue: Sequence[str]) -> Baskets:
-    """The same baskets in the rows of another catalogue; items and baskets it does not know are left out."""
-    if tuple(catalogue) == baskets.catalogue:
-        return baskets
-    rows = {item: row for row, item in enumerate(catalogue)}
-    new_row = np.array([rows.get(item, UNKNOWN) for item in baskets.catalogue], dtype=np.int32)
-    items = new_row[baskets.items]
-    owner = np.repeat(np.arange(len(baskets)), baskets.sizes)[items != UNKNOWN]
-    sizes = np.bincount(owner, minlength=len(baskets))
-    kept = np.flatnonzero(sizes)
-    offsets = np.concatenate([[0], np.cumsum(sizes[kept])])
-    timestamps = None if baskets.timestamps is None else baskets.timestamps[kept]
-    keys = None if baskets.keys is None else baskets.keys[kept]
-    return Baskets(tuple(catalogue), items[items != UNKNOWN], offsets, timestamps, keys)
-
-
 def translate_queries(queries: Queries, names: Sequence[str], catalogue: Sequence[str]) -> Queries:
-    """Queries over the rows of `names` in the rows of `catalogue`."""
+    """The queries with rows of `names` translated to rows of `catalogue`."""
     if tuple(names) == tuple(catalogue):
         return queries
-    rows = {item: row for row, item in enumerate(catalogue)}
-    new_row = np.array([rows.get(item, UNKNOWN) for item in names], dtype=np.int32)
+    new_row = rows_in(catalogue, names)
     carts = [new_row[cart] for cart in queries.carts]
     known = [cart[cart != UNKNOWN] for cart in carts]
     return Queries(known, new_row[queries.targets].astype(np.int64), queries.cart_sizes)
@@ -128,7 +109,7 @@ def translate_queries(queries: Queries, names: Sequence[str], catalogue: Sequenc
 def read_queries(path: Path, rows: Mapping[str, int]) -> Queries:
     """Read `{"cart": [ids], "target": id}` lines.
 
-    Cart items that the model does not know are dropped; a target it does not know stays, as the worst rank.
+    Unknown cart items are dropped; a query with an unknown target is kept and gets the worst rank.
     """
     carts, targets, sizes = [], [], []
     for number, line in enumerate(_lines(path), start=1):
@@ -153,7 +134,9 @@ def _lines(path: Path) -> list[str]:
         raise DataError(f"the file cannot be read ({error.strerror})", str(path)) from error
     except UnicodeDecodeError as error:
         line = path.read_bytes()[: error.start].count(b"\n") + 1
-        raise DataError("this is not UTF-8 text: write one JSON object a line", str(path), line) from error
+        raise DataError(
+            "this is not UTF-8 text; expected one JSON object per line", str(path), line
+        ) from error
 
 
 def _parse(line: str) -> tuple[list[str], str]:

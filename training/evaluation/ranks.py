@@ -1,4 +1,4 @@
-"""Where the held-out item lands among all items that are not in the cart: counted, never sorted."""
+"""The rank of the held-out item among all items that are not in the cart."""
 
 from __future__ import annotations
 
@@ -7,21 +7,22 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from training.evaluation.queries import UNKNOWN, Queries
+from training.baskets import UNKNOWN
+from training.evaluation.queries import Queries
 from training.recommender import Recommender
 
-CARTS_AT_ONCE = 128  # at 40,000 items one batch of scores takes 40 MB
+CARTS_AT_ONCE = 128  # with 40,000 items a batch of scores takes 40 MB
 
 
 @dataclass(frozen=True, eq=False)
 class Ranks:
-    """For each query: how many candidates beat the target, how many tie with it, and how many there are."""
+    """For each query, the number of candidates above the target, of ties, and of all candidates."""
 
     better: NDArray[np.int64]  # (n,)
     tied: NDArray[np.int64]  # (n,): without the target itself
-    candidates: NDArray[np.int64]  # (n,): items not in the cart, the target among them
-    known: NDArray[np.bool_]  # (n,): False where the model does not know the target, which then ranks worst
-    probability: NDArray[np.float64] | None = None  # (n,): P(target), from models that give probabilities
+    candidates: NDArray[np.int64]  # (n,): items not in the cart, including the target
+    known: NDArray[np.bool_]  # (n,): False if the target is unknown to the model
+    probability: NDArray[np.float64] | None = None  # (n,): P(target), if the model gives probabilities
 
 
 def rank_targets(model: Recommender, queries: Queries) -> Ranks:
@@ -33,10 +34,10 @@ def rank_targets(model: Recommender, queries: Queries) -> Ranks:
         batch = slice(start, start + CARTS_AT_ONCE)
         carts = queries.carts[batch]
         targets = queries.targets[batch]
-        scores = np.array(model.scores(carts))  # (b, M), our own copy
+        scores = np.array(model.scores(carts))  # (b, M), a copy to write to
         owners = np.repeat(np.arange(len(carts)), [len(cart) for cart in carts])
         scores[owners, np.concatenate(carts)] = -np.inf
-        wanted = scores[np.arange(len(carts)), targets][:, None]  # UNKNOWN takes any column: see `known`
+        wanted = scores[np.arange(len(carts)), targets][:, None]  # arbitrary for UNKNOWN, see `known`
         better[batch] = np.count_nonzero(scores > wanted, axis=1)
         tied[batch] = np.count_nonzero(scores == wanted, axis=1) - 1
         candidates[batch] = np.count_nonzero(scores > -np.inf, axis=1)

@@ -1,4 +1,4 @@
-"""The report of a model: pure functions from what was measured to a page and to JSON."""
+"""The evaluation report of a model, as an HTML page and as JSON."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import NamedTuple
 
+from training.evaluation.calibration import Calibration
+from training.evaluation.lifts import StrongestPairs
 from training.evaluation.page import render
-from training.evaluation.relations import StrongestPairs
 from training.evaluation.scoring import Evaluation
-from training.evaluation.truth import Truth
 
 
 class CurvePoint(NamedTuple):
-    """How far training had come after a step."""
+    """A point of the training curve."""
 
     step: int
     validation_log_likelihood: float
@@ -22,27 +22,27 @@ class CurvePoint(NamedTuple):
 
 @dataclass(frozen=True)
 class ReportData:
-    """Everything a report shows; what is left empty is left out of the page."""
+    """The contents of a report; empty parts are left out of the page."""
 
     title: str
-    facts: Mapping[str, str]  # what was trained on what: label → value
+    facts: Mapping[str, str]  # label → value
     evaluation: Evaluation
     curve: Sequence[CurvePoint] = ()
     relations: StrongestPairs | None = None
-    truth: Truth = field(default_factory=Truth)
-    determinant: str = ""  # what the determinant adds, in a sentence
-    notes: Sequence[str] = field(default_factory=tuple)  # what a reader must know before trusting a figure
+    calibration: Calibration = field(default_factory=Calibration)
+    determinant: str = ""  # the contribution of the determinant, in a sentence
+    notes: Sequence[str] = field(default_factory=tuple)  # warnings about the figures
 
 
 class Report(NamedTuple):
-    """The same report twice: `report.html` for people, `report.json` for programs."""
+    """The contents of `report.html` and `report.json`."""
 
     html: bytes
     json: bytes
 
 
 def write_report(data: ReportData) -> Report:
-    """One self-contained page, and the same figures as JSON (the form of `evaluate --json`, and more)."""
+    """The report as a self-contained page, and as JSON (a superset of `evaluate --json`)."""
     document = {
         "title": data.title,
         "facts": dict(data.facts),
@@ -51,7 +51,7 @@ def write_report(data: ReportData) -> Report:
         "curve": [point._asdict() for point in data.curve],
         "complements": [asdict(pair) for pair in data.relations.complements] if data.relations else [],
         "substitutes": [asdict(pair) for pair in data.relations.substitutes] if data.relations else [],
-        "calibration": data.truth.as_dict(),
+        "calibration": data.calibration.as_dict(),
     }
     text = json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False)
     return Report(html=render(data).encode(), json=f"{text}\n".encode())

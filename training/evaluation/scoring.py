@@ -1,4 +1,4 @@
-"""Ask every model the same questions and put the answers side by side."""
+"""Compute the metrics of several models on the same queries and baskets."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ Figure = tuple[float, Vector]  # a metric's value, and its value in every resamp
 
 @dataclass(frozen=True)
 class Metrics:
-    """A model's figures on a group of queries and baskets; None where the model has no such figure."""
+    """A model's metrics on a group of queries and baskets; None if a metric does not apply to the model."""
 
     values: dict[str, float | None]
     intervals: dict[str, Interval] = field(default_factory=dict)
@@ -43,18 +43,18 @@ class Metrics:
     baskets: int = 0
 
     def as_json(self) -> dict[str, object]:
-        """Flat, with the intervals beside the values."""
+        """Values at the top level, next to the intervals."""
         return {**self.values, "queries": self.queries, "baskets": self.baskets, "intervals": self.intervals}
 
 
 @dataclass(frozen=True)
 class Evaluation:
-    """Every model's figures, altogether and by basket size, and who could not take part and why."""
+    """All models' metrics, overall and by basket size, and the skipped models with the reason."""
 
     protocol: Protocol
     seed: int
     models: dict[str, Metrics]
-    by_size: dict[str, dict[str, Metrics]]  # model → "2", "3", "4-5" … → figures
+    by_size: dict[str, dict[str, Metrics]]  # model → "2", "3", "4-5" … → metrics
     skipped: dict[str, str]
 
     def as_json(self) -> dict[str, object]:
@@ -84,17 +84,18 @@ def evaluate_models(
     skipped: dict[str, str] | None = None,
     progress: Callable[[str], None] = lambda _: None,
 ) -> Evaluation:
-    """Rank the queries' targets, and tell the real sets from uniformly random ones over `items` items."""
-    exam = _Exam(queries, sets, random_twins(sets, items, np.random.default_rng(seed)), protocol, seed)
+    """Rank the queries' targets, and compare the sets with uniformly random ones over `items` items."""
+    twins = random_twins(sets, items, np.random.default_rng(seed))
+    evaluator = _Evaluator(queries, sets, twins, protocol, seed)
     overall, by_size = {}, {}
     for model in models:
         progress(model.name)
-        overall[model.name], by_size[model.name] = exam.mark(model)
+        overall[model.name], by_size[model.name] = evaluator.evaluate(model)
     return Evaluation(protocol, seed, overall, by_size, skipped or {})
 
 
-class _Exam:
-    """The same questions, random twins and bootstrap resamples for every model."""
+class _Evaluator:
+    """Evaluates each model on the same queries, random sets and bootstrap resamples."""
 
     def __init__(
         self,
@@ -109,14 +110,14 @@ class _Exam:
         self.set_draws = Resampling.of(len(sets), seed)
         self.basket_sizes = queries.cart_sizes + 1
         self.set_sizes = np.array([len(rows) for rows in sets], dtype=np.int64)
-        # The released code sorts queries into buckets by the cart's size, but sets by the basket's.
+        # As in the released code, buckets are by cart size for queries, but by basket size for sets.
         bucketed = protocol is Protocol.PUBLISHED
         largest = int(max(self.basket_sizes.max(initial=1), self.set_sizes.max(initial=1)))
         self.query_parts = _thirds(queries.cart_sizes, largest) if bucketed else _whole(len(queries))
         self.set_parts = _thirds(self.set_sizes, largest) if bucketed else _whole(len(sets))
 
-    def mark(self, model: Recommender) -> tuple[Metrics, dict[str, Metrics]]:
-        """The model's figures altogether, and by basket size."""
+    def evaluate(self, model: Recommender) -> tuple[Metrics, dict[str, Metrics]]:
+        """The model's metrics, overall and by basket size."""
         ranked = rank_metrics(rank_targets(model, self.queries))
         real, random = model.log_likelihoods(self.sets), model.log_likelihoods(self.twins)
         scores = None if real is None or random is None else (real, random)
@@ -165,7 +166,7 @@ class _Exam:
 
 
 def size_groups(largest: int) -> list[tuple[str, int, int]]:
-    """Label, first size and first size beyond, for basket sizes up to `largest`."""
+    """Label, first size and last size + 1 of each group, for basket sizes up to `largest`."""
     edges = [int(edge) for edge in _SIZE_EDGES if edge <= largest]
     ends = [*(int(edge) for edge in _SIZE_EDGES[1 : len(edges)]), largest + 1]
     return [
@@ -181,13 +182,13 @@ def _whole(n: int) -> Parts:
 def _thirds(sizes: NDArray[np.int64], largest: int) -> Parts:
     """Three buckets of equal width in log10(size), from 1 to the largest basket."""
     width = max(np.log10(largest), 1e-9) / 3
-    # The tiny shift keeps a size that lies exactly on an edge in the upper bucket despite rounding.
+    # The small shift keeps a size exactly on an edge in the upper bucket despite rounding.
     bucket = np.minimum((np.log10(sizes) / width + 1e-9).astype(np.int64), 2)
     return [bucket == third for third in range(3)]
 
 
 def _mean_of_parts(figures: Sequence[Figure]) -> Figure | None:
-    """The unweighted mean over the parts that are not empty."""
+    """The unweighted mean over the parts, None if there are none."""
     if not figures:
         return None
     values, replicates = zip(*figures, strict=True)

@@ -1,4 +1,4 @@
-"""Tripod's own model behind the contract that the baselines keep."""
+"""Tripod's model with the interface of the baselines."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class TripodModel(Recommender):
 
     @property
     def kernel(self) -> Kernel:
-        """The kernel behind it."""
+        """The kernel of the model."""
         return self.model.kernel
 
     def scores(self, carts: Sequence[ItemRows]) -> Scores:
@@ -35,5 +35,5 @@ class TripodModel(Recommender):
         return self.model.probabilities(carts)
 
     def log_likelihoods(self, sets: Sequence[ItemRows]) -> LogLikelihoods:
-        """log det(L_Y + εI) − log det(I + L); the mixture has no part in it."""
+        """log det(L_Y + εI) − log det(I + L), from the kernel alone."""
         return log_likelihoods(self.kernel, sets)

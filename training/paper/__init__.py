@@ -1,1 +1,1 @@
-"""The paper's tables again: its data sets, its settings, its printed figures, and ours beside them."""
+"""Reproduce the tables and figures of the paper: its data sets, settings and printed figures."""

@@ -1,4 +1,4 @@
-"""The paper's five data sets: how to find and read each in a folder, and the paper's settings for it."""
+"""The paper's five data sets: their files, readers, and the paper's settings for them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from training.reading import ReadingRules, read_baskets
 
 @dataclass(frozen=True)
 class Setting:
-    """A kernel's hyperparameters in the paper's appendix B."""
+    """Hyperparameters of a kernel, from the paper's appendix B."""
 
     rank: int  # K, or D
     alpha: float
@@ -30,20 +30,20 @@ class DataSet:
     """One of the paper's data sets."""
 
     title: str
-    files: tuple[str, ...]  # the first that is in the folder is read
+    files: tuple[str, ...]  # the first one found in the folder is read
     read: Callable[[Path], Baskets]
     settings: Mapping[KernelKind, Setting]
 
 
 def read_lines(path: Path) -> Baskets:
-    """One basket a line, ids separated by blanks."""
+    """One basket per line, ids separated by blanks."""
     return read_baskets(str(path), ReadingRules(format="lines")).baskets
 
 
 def read_uk_retail(path: Path) -> Baskets:
-    """As lines; the authors number its items in the order of their first sale, and so do we.
+    """One basket per line; items are numbered in order of their first sale, as in the authors' code.
 
-    That matters to the `published` protocol, which holds out the largest number.
+    This matters for the `published` protocol, which holds out the item with the largest number.
     """
     baskets = read_lines(path)
     rows, first = np.unique(baskets.items, return_index=True)
@@ -59,10 +59,10 @@ def read_instacart(path: Path) -> Baskets:
 
 
 def read_million_song(path: Path, max_basket_size: int = 150) -> Baskets:
-    """The Echo Nest taste profile, `user <tab> song <tab> plays` a line: a user's songs are one basket."""
+    """The Echo Nest taste profile, lines of `user <tab> song <tab> plays`: a user's songs are one basket."""
     names = ["user", "song", "plays"]
     try:
-        # 48 million lines: categories keep a number for each id instead of its text.
+        # 48 million lines: categoricals keep a number instead of the text of each id.
         pairs = pl.read_csv(
             path,
             separator="\t",
@@ -74,7 +74,7 @@ def read_million_song(path: Path, max_basket_size: int = 150) -> Baskets:
     except (pl.exceptions.PolarsError, OSError) as error:
         reason = str(error).splitlines()[0]
         raise DataError(
-            f"this is not a file of user, song and plays by tabs ({reason})", str(path)
+            f"expected lines of user, song and plays, separated by tabs ({reason})", str(path)
         ) from error
     pairs = pairs.unique().filter(pl.len().over("user") <= max_basket_size)
     songs = pairs.group_by("song").len().with_columns(pl.col("song").cast(pl.String).alias("id"))
@@ -92,11 +92,7 @@ DATASETS: dict[str, DataSet] = {
         "Amazon: apparel",
         ("amazon_apparel.txt.gz", "amazon_apparel.txt", "1_100_100_100_apparel_regs.csv"),
         read_lines,
-        {
-            "symmetric": Setting(30, 0),
-            "ndpp2019": Setting(30, 0, skew_rank=60),
-            "tied": Setting(30, 0, batch_size=800),
-        },
+        {"symmetric": Setting(30, 0), "ndpp2019": Setting(30, 0, 60), "tied": Setting(30, 0, batch_size=800)},
     ),
     "amazon_3category": DataSet(
         "Amazon: 3-category",
@@ -104,7 +100,7 @@ DATASETS: dict[str, DataSet] = {
         read_lines,
         {
             "symmetric": Setting(30, 0),
-            "ndpp2019": Setting(30, 0, skew_rank=200),
+            "ndpp2019": Setting(30, 0, 200),
             "tied": Setting(100, 1, batch_size=800),
         },
     ),
@@ -112,15 +108,11 @@ DATASETS: dict[str, DataSet] = {
         "UK Retail",
         ("uk_retail.txt.gz", "uk_retail.txt"),
         read_uk_retail,
-        {
-            "symmetric": Setting(100, 1),
-            "ndpp2019": Setting(100, 1, skew_rank=40),
-            "tied": Setting(100, 0.01),
-        },
+        {"symmetric": Setting(100, 1), "ndpp2019": Setting(100, 1, 40), "tied": Setting(100, 0.01)},
     ),
     "instacart": DataSet(
         "Instacart",
-        # The paper's 49,677 products are those of the prior orders alone.
+        # The 49,677 products in the paper are those of the prior orders.
         ("order_products__prior.csv", "order_products__train.csv"),
         read_instacart,
         {"symmetric": Setting(100, 0.001), "tied": Setting(100, 0.001, batch_size=800)},
@@ -135,7 +127,7 @@ DATASETS: dict[str, DataSet] = {
 
 
 def find_datasets(folder: Path) -> dict[str, Path]:
-    """Which data sets are in the folder: name → file."""
+    """The data sets in the folder: name → file."""
     found = {}
     for name, data in DATASETS.items():
         present = [folder / file for file in data.files if (folder / file).is_file()]
@@ -143,5 +135,5 @@ def find_datasets(folder: Path) -> dict[str, Path]:
             found[name] = present[0]
     if not found:
         known = ", ".join(data.files[0] for data in DATASETS.values())
-        raise DataError(f"none of the paper's data sets is here: expected one of {known}", str(folder))
+        raise DataError(f"no data set of the paper found: expected one of {known}", str(folder))
     return found

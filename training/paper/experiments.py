@@ -1,15 +1,11 @@
-"""The paper's experiments on one data set: fit its kernels, measure them, time MAP inference."""
+"""The paper's experiments on one data set: Tables 2 to 4, Figures 1 and 2."""
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-import numpy as np
-
-from ndpp import Bundle, Kernel, map_greedy, map_local_search, map_mcmc, map_stochastic_greedy
 from training.baselines import Popularity
 from training.evaluation.assess import questions_from
 from training.evaluation.queries import Protocol
@@ -18,62 +14,40 @@ from training.evaluation.tripod import TripodModel
 from training.fitting import FitResult, fit
 from training.options import FitOptions, KernelKind
 from training.paper.datasets import DATASETS, DataSet
+from training.paper.greedy_ratio import GreedyExperiment, greedy_experiment
+from training.paper.map_inference import MapQuality, map_quality
+from training.paper.training_time import TrainingCurve, speed_up, training_curves
 from training.recommender import Recommender
 from training.splitting import Split, split
 
-BUNDLE = 10  # the paper's k
 _HOT, _COOL, _SHORTER = 0.03, 0.003, 5
-OUR_OWN = "tripod"  # our defaults, beside the paper's three kernels
+OUR_OWN = "tripod"  # Tripod's defaults, next to the paper's three kernels
+FIGURE_2_DATA_SET = "amazon_3category"
 
 
 @dataclass(frozen=True)
 class Effort:
-    """How much to spend: the paper learns 10 kernels and runs 100 random trials on each."""
+    """How much is computed; the paper has 10 kernels, 100 random trials on each, and 10,000 small kernels."""
 
     steps: int = 1000
     kernels: int = 10
     trials: int = 100
-
-
-@dataclass(frozen=True)
-class Spread:
-    """A mean with half its 95 % interval."""
-
-    value: float
-    half_interval: float
-
-    @classmethod
-    def of(cls, values: list[float]) -> Spread:
-        """From repeated measurements."""
-        half = 1.96 * float(np.std(values, ddof=1)) / np.sqrt(len(values)) if len(values) > 1 else 0.0
-        return cls(float(np.mean(values)), float(half))
+    small_kernels: int = 10_000
 
 
 @dataclass(frozen=True)
 class Predictive:
-    """A model's part of Table 2: under the published protocol, and under the paper's text."""
+    """A model's row of Table 2, with the protocol of the published code and that of the paper's text."""
 
     published: Metrics
     paper: Metrics
     seconds: float  # of the fit
 
 
-@dataclass(frozen=True)
-class MapQuality:
-    """An algorithm's part of Tables 3 and 4."""
-
-    error: Spread
-    milliseconds: float  # the median run
-
-
-def fit_kernel(data: DataSet, kind: KernelKind, parts: Split, steps: int, seed: int = 0) -> FitResult:
-    """Fit a kernel of the paper's form and size, without a diagonal, by the paper's likelihood.
-
-    Small catalogues learn best from a short, hot schedule, which overfits least; large ones from a long, cool
-    one. Both are tried and the validation baskets choose, as they choose the hyperparameters in the paper.
-    """
+def short_schedule(data: DataSet, kind: KernelKind, steps: int, seed: int) -> FitOptions:
+    """A kernel of the paper's form and size, without a diagonal: few steps with a high learning rate."""
     setting = data.settings[kind]
-    options = FitOptions(
+    return FitOptions(
         kernel=kind,
         rank=setting.rank,
         skew_rank=setting.skew_rank,
@@ -81,18 +55,27 @@ def fit_kernel(data: DataSet, kind: KernelKind, parts: Split, steps: int, seed: 
         alpha=setting.alpha,
         beta=0.0,
         batch_size=setting.batch_size,
-        learning_rate=_COOL,
-        steps=steps,
-        patience=steps,  # to the end: the likelihood may fall until the learning rate does
+        learning_rate=_HOT,
+        steps=max(1, steps // _SHORTER),
+        patience=steps,  # no early stopping: the likelihood may fall until the learning rate decreases
         seed=seed,
     )
-    hot = replace(options, learning_rate=_HOT, steps=max(1, steps // _SHORTER))
-    tried = [fit(parts.train, parts.validation, schedule, may_be_empty=True) for schedule in (hot, options)]
+
+
+def fit_kernel(data: DataSet, kind: KernelKind, parts: Split, steps: int, seed: int = 0) -> FitResult:
+    """Fit a kernel of the paper's form and size with the paper's likelihood.
+
+    Small catalogues do best with few steps and a high learning rate, which overfits least; large ones with
+    many steps and a low rate. Both are tried, and the one with the better validation likelihood is kept.
+    """
+    short = short_schedule(data, kind, steps, seed)
+    long = replace(short, learning_rate=_COOL, steps=steps)
+    tried = [fit(parts.train, parts.validation, schedule, may_be_empty=True) for schedule in (short, long)]
     return max(tried, key=lambda result: result.validation)
 
 
 def predictive_quality(results: dict[str, FitResult], parts: Split, seed: int) -> dict[str, Predictive]:
-    """Table 2, with plain popularity beside it."""
+    """Table 2, and plain popularity."""
     models: dict[str, Recommender] = {
         name: TripodModel.of_kernel(result.kernel) for name, result in results.items()
     }
@@ -117,50 +100,18 @@ def predictive_quality(results: dict[str, FitResult], parts: Split, seed: int) -
     }
 
 
-_ALGORITHMS: dict[str, Callable[[Kernel, np.random.Generator], Bundle]] = {
-    "local_search": lambda kernel, _: map_local_search(kernel, BUNDLE),
-    "greedy": lambda kernel, _: map_greedy(kernel, BUNDLE),
-    "stochastic": lambda kernel, rng: map_stochastic_greedy(kernel, BUNDLE, rng=rng),
-    "mcmc": lambda kernel, rng: map_mcmc(kernel, BUNDLE, rng=rng),
-}
-_RANDOM = ("stochastic", "mcmc")
-
-
-def map_quality(kernels: list[Kernel], trials: int, seed: int) -> dict[str, MapQuality]:
-    """Tables 3 and 4: errors relative to greedy local search, and wall-clock times, for k = 10."""
-    rng = np.random.default_rng(seed)
-    errors: dict[str, list[float]] = {name: [] for name in _ALGORITHMS}
-    times: dict[str, list[float]] = {name: [] for name in _ALGORITHMS}
-    for kernel in kernels:
-        best = map_local_search(kernel, BUNDLE).log_det
-        for name, algorithm in _ALGORITHMS.items():
-            for _ in range(trials if name in _RANDOM else 1):
-                start = time.perf_counter()
-                bundle = algorithm(kernel, rng)
-                times[name].append(time.perf_counter() - start)
-                errors[name].append(abs((best - bundle.log_det) / best))
-    return {
-        name: MapQuality(Spread.of(errors[name]), 1000 * float(np.median(times[name])))
-        for name in _ALGORITHMS
-    }
-
-
-def seconds_to_converge(result: FitResult, tolerance: float = 1e-3) -> float:
-    """When the validation log-likelihood was first within a thousandth of its best."""
-    reached = next(step for step, value in result.curve if value >= result.validation * (1 + tolerance))
-    return result.seconds * reached / max(result.steps_done, 1)
-
-
 @dataclass(frozen=True)
 class PaperResults:
-    """What was measured on one data set."""
+    """The results on one data set."""
 
     name: str
     baskets: int
     items: int
     predictive: dict[str, Predictive]  # Table 2
     bundles: dict[str, MapQuality]  # Tables 3 and 4
+    curves: dict[str, TrainingCurve]  # Figure 1
     speed_up: float | None  # Figure 1: seconds of the NDPP 2019 over those of the scalable NDPP
+    small_kernels: GreedyExperiment | None  # Figure 2
 
 
 def run(name: str, path: Path, effort: Effort, seed: int, progress: Callable[[str], None]) -> PaperResults:
@@ -183,7 +134,22 @@ def run(name: str, path: Path, effort: Effort, seed: int, progress: Callable[[st
     bundles = map_quality(kernels, effort.trials, seed)
     progress(f"{data.title}: evaluating")
     predictive = predictive_quality(fits, parts, seed)
-    speed_up = None
-    if "ndpp2019" in fits:
-        speed_up = seconds_to_converge(fits["ndpp2019"]) / max(seconds_to_converge(fits["tied"]), 1e-9)
-    return PaperResults(name, len(baskets), len(baskets.catalogue), predictive, bundles, speed_up)
+    curves: dict[str, TrainingCurve] = {}
+    if "ndpp2019" in data.settings:
+        progress(f"{data.title}: training time, with the M×M normaliser of 2019 too")
+        scalable, earlier = (short_schedule(data, kind, effort.steps, seed) for kind in ("tied", "ndpp2019"))
+        curves = training_curves(parts, scalable, earlier)
+    small_kernels = None
+    if name == FIGURE_2_DATA_SET:
+        progress(f"{data.title}: greedy and exact MAP inference for random 5×5 kernels")
+        small_kernels = greedy_experiment(fits["tied"].kernel, effort.small_kernels, seed)
+    return PaperResults(
+        name,
+        len(baskets),
+        len(baskets.catalogue),
+        predictive,
+        bundles,
+        curves,
+        speed_up(curves),
+        small_kernels,
+    )

@@ -1,4 +1,4 @@
-"""What the paper prints: Tables 2 to 4 and the speed-ups of Figure 1, with ± where it gives one."""
+"""Figures printed in the paper: Tables 2 to 4 and the speed-ups of Figure 1, with ± where given."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Printed:
-    """A printed figure."""
+    """A figure printed in the paper."""
 
     value: float
     spread: float | None = None
@@ -48,6 +48,7 @@ PREDICTIVE: dict[str, dict[str, dict[str, Printed]]] = {
     }.items()
 }
 
+# The paper's algorithms for MAP inference.
 ALGORITHMS = {
     "local_search": "greedy local search",
     "greedy": "greedy (Algorithm 1)",
@@ -96,5 +97,5 @@ MAP_TIME: dict[str, dict[str, Printed]] = {
     }.items()
 }
 
-# Figure 1: how many times faster the scalable NDPP converges than the NDPP of 2019.
+# Figure 1: speed-up of the scalable NDPP over the NDPP of 2019, in time to converge.
 SPEED_UP = {"amazon_3category": Printed(1.07), "uk_retail": Printed(8.31)}

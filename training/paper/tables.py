@@ -1,18 +1,27 @@
-"""Our figures beside the printed ones, as tables for a terminal, for Markdown and for JSON."""
+"""Tables of our figures next to the printed ones, for the terminal, Markdown and JSON."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 
+import numpy as np
 from rich.table import Table
 
 from training.paper import printed
 from training.paper.datasets import DATASETS
 from training.paper.experiments import OUR_OWN, PaperResults
-from training.paper.printed import ALGORITHMS, MAP_ERROR, MAP_TIME, PREDICTIVE, SPEED_UP, Printed
+from training.paper.figures import KINDS
+from training.paper.greedy_ratio import GreedyRatios
+from training.paper.printed import MAP_ERROR, MAP_TIME, PREDICTIVE, SPEED_UP, Printed
+from training.paper.training_time import DENSE_2019, LINEAR_2019, speed_up
 
 MODELS = {**printed.MODELS, OUR_OWN: "Tripod's defaults", "popularity": "plain popularity"}
+ALGORITHMS = {
+    **printed.ALGORITHMS,
+    "tripod_local_search": "Tripod's local search",
+    "tripod_mcmc": "Tripod's MCMC search",
+}
 
 
 @dataclass(frozen=True)
@@ -24,7 +33,7 @@ class TextTable:
     rows: Sequence[Sequence[str]]
 
     def rich(self) -> Table:
-        """For a terminal."""
+        """As a rich table."""
         table = Table(title=self.title, title_justify="left")
         for number, column in enumerate(self.columns):
             table.add_column(column, justify="right" if number else "left")
@@ -33,21 +42,21 @@ class TextTable:
         return table
 
     def markdown(self) -> str:
-        """For a document."""
+        """As Markdown."""
         head = f"| {' | '.join(self.columns)} |\n|---|{'---:|' * (len(self.columns) - 1)}"
         body = "\n".join(f"| {' | '.join(row)} |" for row in self.rows)
         return f"### {self.title}\n\n{head}\n{body}\n"
 
 
 def as_json(results: PaperResults) -> dict[str, object]:
-    """Everything measured, with the printed figures."""
+    """All results, with the printed figures as dataclasses."""
     return {
         **asdict(results),
         "printed": {
-            "table_2": _plain(PREDICTIVE[results.name]),
-            "table_3": _plain(MAP_ERROR[results.name]),
-            "table_4": _plain(MAP_TIME[results.name]),
-            "figure_1": _plain(SPEED_UP.get(results.name)),
+            "table_2": PREDICTIVE[results.name],
+            "table_3": MAP_ERROR[results.name],
+            "table_4": MAP_TIME[results.name],
+            "figure_1": SPEED_UP.get(results.name),
         },
     }
 
@@ -59,6 +68,7 @@ def tables(results: PaperResults) -> list[TextTable]:
         _predictive_table(results, f"Table 2 · {title}"),
         _map_table(results, f"Tables 3 and 4 · {title}"),
         *_speed_table(results, f"Figure 1 · {title}"),
+        *_small_kernel_table(results, "Figure 2 · greedy against exact for random 5×5 kernels, k = 3"),
     ]
 
 
@@ -96,10 +106,39 @@ def _map_table(results: PaperResults, title: str) -> TextTable:
 
 
 def _speed_table(results: PaperResults, title: str) -> list[TextTable]:
-    if results.speed_up is None or results.name not in SPEED_UP:
+    if not results.curves:
         return []
-    row = ["NDPP 2019 / scalable NDPP, time to converge", _printed(SPEED_UP[results.name], 2)]
-    return [TextTable(title, ["ratio", "printed", "ours"], [[*row, f"{results.speed_up:.2f}"]])]
+    compared = {DENSE_2019: "its M×M normaliser", LINEAR_2019: "Tripod's linear normaliser"}
+    rows = [
+        [
+            f"NDPP 2019 with {label} / scalable NDPP",
+            _printed(SPEED_UP.get(results.name) if name == DENSE_2019 else None, 2),
+            _number(speed_up(results.curves, name), 2),
+        ]
+        for name, label in compared.items()
+    ]
+    return [TextTable(title, ["time to converge, ratio", "printed", "ours"], rows)]
+
+
+def _small_kernel_table(results: PaperResults, title: str) -> list[TextTable]:
+    if results.small_kernels is None:
+        return []
+    rows = [_small_kernel_row(label, getattr(results.small_kernels, kind)) for kind, label in KINDS.items()]
+    columns = ["kernels", "number", "greedy is exact", "mean ratio", "worst ratio"]
+    return [TextTable(title, [*columns, "mean det greedy / exact", "lowest"], rows)]
+
+
+def _small_kernel_row(label: str, found: GreedyRatios) -> list[str]:
+    ratios, shares = found.ratios, found.shares
+    return [
+        label,
+        f"{len(shares):,}",
+        f"{100 * float((shares > 1 - 1e-9).mean()):.1f} %",
+        f"{ratios.mean():.4f}",
+        f"{ratios[np.abs(ratios - 1).argmax()]:.4f}",
+        f"{shares.mean():.4f}",
+        f"{shares.min():.4f}",
+    ]
 
 
 def _printed(figure: Printed | None, places: int) -> str:
@@ -109,14 +148,5 @@ def _printed(figure: Printed | None, places: int) -> str:
 def _number(value: float | None, places: int, spread: float | None = None) -> str:
     if value is None:
         return "–"
-    text = f"{value:.{places}f}".replace("-", "−")
+    text = f"{round(value, places) + 0.0:.{places}f}".replace("-", "−")  # + 0.0: no minus sign for zero
     return text if spread is None else f"{text} ± {spread:.{places}f}"
-
-
-def _plain(printed_figures: object) -> object:
-    """Printed figures as dictionaries."""
-    if isinstance(printed_figures, Printed):
-        return asdict(printed_figures)
-    if isinstance(printed_figures, dict):
-        return {name: _plain(value) for name, value in printed_figures.items()}
-    return printed_figures

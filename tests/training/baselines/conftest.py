@@ -8,7 +8,7 @@ from training.baskets import Baskets
 
 @pytest.fixture(scope="session")
 def baskets() -> Baskets:
-    """200 random baskets over 12 items, where 0–1, 2–3, … like to come together."""
+    """200 random baskets over 12 items, where 0–1, 2–3, … are often bought together."""
     rng = np.random.default_rng(1)
     rows = []
     for _ in range(200):

@@ -1,4 +1,4 @@
-"""The one contract that every recommender keeps, baselines and Tripod alike."""
+"""The interface contract of all recommenders, baselines and Tripod."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ import pytest
 
 from ndpp import Kernel, Mixture, NextItem
 from ndpp.relevance import Relevance
-from training.baselines import BASELINES, Als, Blend
+from training.baselines import BASELINES, Als
+from training.baselines.blend import Blend
 from training.baskets import Baskets, ItemRows
 from training.evaluation.tripod import TripodModel
 from training.recommender import Recommender
@@ -23,7 +24,7 @@ def cart(*rows: int) -> ItemRows:
 
 
 def tripod(baskets: Baskets) -> TripodModel:
-    """A kernel with random factors and every knob turned on."""
+    """A kernel with random factors and all parameters nonzero."""
     M = len(baskets.catalogue)
     rng = np.random.default_rng(7)
     D = rng.normal(size=(5, 5))
@@ -54,60 +55,58 @@ def fit(request: pytest.FixtureRequest) -> Fit:
 
 
 class TestRecommenderContract:
-    def test_scores_have_a_row_for_each_cart_and_a_column_for_each_item(
-        self, fit: Fit, baskets: Baskets
-    ) -> None:
+    def test_scores_have_one_row_per_cart_and_one_column_per_item(self, fit: Fit, baskets: Baskets) -> None:
         scores = fit(baskets).scores([cart(0), cart(3, 4), cart(7, 8, 9)])
         assert scores.shape == (3, len(baskets.catalogue))
         assert np.isfinite(scores).all()
 
-    def test_no_carts_give_no_rows(self, fit: Fit, baskets: Baskets) -> None:
+    def test_scores_of_no_carts(self, fit: Fit, baskets: Baskets) -> None:
         assert fit(baskets).scores([]).shape == (0, len(baskets.catalogue))
 
-    def test_an_empty_cart_is_scored(self, fit: Fit, baskets: Baskets) -> None:
+    def test_scores_of_empty_cart(self, fit: Fit, baskets: Baskets) -> None:
         model = fit(baskets)
         scores = model.scores([cart(), cart(2)])
         assert np.isfinite(scores).all()
         np.testing.assert_allclose(scores[1], model.scores([cart(2)])[0], rtol=1e-4, atol=1e-6)
 
-    def test_a_batch_scores_as_its_carts_alone(self, fit: Fit, baskets: Baskets) -> None:
+    def test_batch_scores_equal_single_scores(self, fit: Fit, baskets: Baskets) -> None:
         model = fit(baskets)
         carts = [cart(0), cart(3, 4), cart(), cart(7, 8, 9)]
         alone = np.vstack([model.scores([one]) for one in carts])
         np.testing.assert_allclose(model.scores(carts), alone, rtol=1e-4, atol=1e-6)
 
-    def test_duplicates_in_a_cart_count_once(self, fit: Fit, baskets: Baskets) -> None:
+    def test_duplicates_in_cart_count_once(self, fit: Fit, baskets: Baskets) -> None:
         model = fit(baskets)
         np.testing.assert_allclose(
             model.scores([cart(3, 4, 3, 3)]), model.scores([cart(3, 4)]), rtol=1e-4, atol=1e-6
         )
 
-    def test_the_order_of_a_cart_does_not_matter(self, fit: Fit, baskets: Baskets) -> None:
+    def test_cart_order_does_not_matter(self, fit: Fit, baskets: Baskets) -> None:
         model = fit(baskets)
         np.testing.assert_allclose(
             model.scores([cart(9, 1, 4)]), model.scores([cart(1, 4, 9)]), rtol=1e-4, atol=1e-6
         )
 
-    def test_fitting_twice_gives_the_same_scores(self, fit: Fit, baskets: Baskets) -> None:
+    def test_fit_is_reproducible(self, fit: Fit, baskets: Baskets) -> None:
         carts = [cart(0), cart(5, 6)]
         np.testing.assert_array_equal(fit(baskets).scores(carts), fit(baskets).scores(carts))
 
-    def test_scoring_leaves_carts_alone(self, fit: Fit, baskets: Baskets) -> None:
+    def test_scoring_does_not_change_carts(self, fit: Fit, baskets: Baskets) -> None:
         given = cart(5, 2, 5)
         fit(baskets).scores([given])
         np.testing.assert_array_equal(given, [5, 2, 5])
 
-    def test_a_catalogue_of_one_item_works(self, fit: Fit) -> None:
+    def test_catalogue_of_one_item(self, fit: Fit) -> None:
         single = Baskets(("only",), np.zeros(3, dtype=np.int32), np.arange(4, dtype=np.int64))
         scores = fit(single).scores([cart(), cart(0)])
         assert scores.shape == (2, 1)
         assert np.isfinite(scores).all()
 
-    def test_an_item_that_nobody_bought_is_scored(self, fit: Fit) -> None:
+    def test_item_in_no_basket_is_scored(self, fit: Fit) -> None:
         unsold = Baskets(("a", "b", "c"), np.array([0, 1, 0], dtype=np.int32), np.array([0, 2, 3]))
         assert np.isfinite(fit(unsold).scores([cart(2), cart(0, 2)])).all()
 
-    def test_log_likelihoods_are_finite_and_know_no_order_or_absent(self, fit: Fit, baskets: Baskets) -> None:
+    def test_log_likelihoods_are_finite_and_ignore_order(self, fit: Fit, baskets: Baskets) -> None:
         model = fit(baskets)
         values = model.log_likelihoods([cart(0, 1, 5), cart(5, 0, 1), cart(3)])
         if model.name in ("tripod", "popularity"):

@@ -1,4 +1,4 @@
-"""`python -m training evaluate` on real stores, files and, once, a real process."""
+"""`python -m training evaluate`, in this process and once in its own."""
 
 from __future__ import annotations
 
@@ -14,12 +14,13 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from model_store import Draft, Items, Knobs, ModelStore
-from ndpp import Kernel, Relations, Relevance
+from ndpp import Kernel, RelatedItems, Relevance
 from ndpp.lifts import COMPLEMENT
+from tests.training.retraining_shop import republished, written
 from training.__main__ import app
 from training.baskets import Baskets
-from training.lifts import learn_lifts
 from training.reading import read_baskets
+from training.statistics.lifts import learn_lifts
 
 HOLDOUT, VALIDATION, SEED = 60, 30, 4
 METRICS = ["mpr", "hit@1", "hit@5", "hit@10", "hit@100", "ndcg@10", "mrr", "auc", "log_likelihood"]
@@ -27,7 +28,7 @@ METRICS = ["mpr", "hit@1", "hit@5", "hit@10", "hit@100", "ndcg@10", "mrr", "auc"
 
 @dataclass(frozen=True)
 class Shop:
-    """A store with one active model, and the baskets it learned from."""
+    """A model store with one active model, and its training data."""
 
     store: Path
     baskets: Path
@@ -36,13 +37,13 @@ class Shop:
 
 @pytest.fixture
 def shop(tmp_path: Path, baskets: Baskets) -> Shop:
-    """Made by `fit` of release 0.1, which split at random."""
+    """As made by `fit` of release 0.1, which split at random."""
     return made(tmp_path, baskets, {"holdout": HOLDOUT, "validation": VALIDATION})
 
 
 def made(tmp_path: Path, baskets: Baskets, noted: dict[str, Any]) -> Shop:
     path = tmp_path / "baskets.txt"
-    path.write_text("".join(" ".join(baskets.catalogue[row] for row in basket) + "\n" for basket in baskets))
+    path.write_text(written(baskets))
     data = read_baskets(str(path)).baskets
     M = len(data.catalogue)
     rng = np.random.default_rng(0)
@@ -76,24 +77,16 @@ def made(tmp_path: Path, baskets: Baskets, noted: dict[str, Any]) -> Shop:
 
 
 def with_lifts(shop: Shop) -> Shop:
-    """The same model with lifts, in which all that met are complements."""
+    """The same model with lifts, in which all pairs that were bought together are complements."""
     store, data = ModelStore(shop.store), read_baskets(str(shop.baskets)).baskets
     old = store.open(shop.version)
-    lifts = learn_lifts(data, old.kernel)
-    draft = Draft(
-        kernel=old.kernel,
-        kind=old.manifest.kind,
-        items=old.items,
-        relevance=old.relevance,
-        knobs=old.manifest.knobs,
-        hyperparameters=old.manifest.hyperparameters,
-        metrics={},
-        data_fingerprint=old.manifest.data_fingerprint,
-        seed=old.manifest.seed,
+    lifts = learn_lifts(data, data.select(np.arange(0)), old.kernel)
+    version = republished(
+        store,
+        shop.version,
         files={"training_curve.json": old.read_file("training_curve.json")},
         lifts=replace(lifts, relations=np.full_like(lifts.relations, COMPLEMENT)),
-    )
-    version = store.publish(draft)
+    ).version
     store.activate(version)
     return replace(shop, version=version)
 
@@ -107,7 +100,7 @@ def figures(path: Path) -> dict[str, dict[str, float]]:
     return models
 
 
-def test_the_models_own_split_gives_every_figure_without_a_warning(shop: Shop, tmp_path: Path) -> None:
+def test_own_split_gives_all_metrics_without_warning(shop: Shop, tmp_path: Path) -> None:
     out = tmp_path / "figures.json"
     result = run(shop, "--baskets", shop.baskets, "--json", out)
     assert result.exit_code == 0, result.output
@@ -121,7 +114,7 @@ def test_the_models_own_split_gives_every_figure_without_a_warning(shop: Shop, t
     assert "Item-KNN" in result.stdout
 
 
-def test_a_real_process_does_the_same(shop: Shop, tmp_path: Path) -> None:
+def test_evaluate_in_separate_process(shop: Shop, tmp_path: Path) -> None:
     out = tmp_path / "figures.json"
     command = [sys.executable, "-m", "training", "evaluate", "--model", shop.version, "--store", shop.store]
     done = subprocess.run(
@@ -134,17 +127,15 @@ def test_a_real_process_does_the_same(shop: Shop, tmp_path: Path) -> None:
     assert list(figures(out)) == ["tripod"]
 
 
-def test_another_split_of_the_training_data_is_called_out(shop: Shop) -> None:
+def test_other_split_of_training_data_gives_warning(shop: Shop) -> None:
     for arguments in (["--seed", SEED + 1], ["--holdout", 70], ["--validation", 31]):
         result = run(shop, "--baskets", shop.baskets, "--no-baselines", *arguments)
         assert result.exit_code == 0, result.output
-        assert "it has seen test baskets" in result.stderr
+        assert "has learned from some test baskets" in result.stderr
         assert "seed 4, holdout 60, validation 30" in result.stderr
 
 
-def test_a_split_by_key_is_repeated_and_only_more_test_baskets_are_called_out(
-    tmp_path: Path, baskets: Baskets
-) -> None:
+def test_split_by_key_warns_only_about_more_test_baskets(tmp_path: Path, baskets: Baskets) -> None:
     noted = {"split": "by_key", "held_out_below": 0.05, "validation": VALIDATION, "holdout": 15}
     shop, out = made(tmp_path, baskets, noted), tmp_path / "figures.json"
     keys = read_baskets(str(shop.baskets)).baskets.keys
@@ -159,7 +150,7 @@ def test_a_split_by_key_is_repeated_and_only_more_test_baskets_are_called_out(
     ):
         result = run(shop, *common, *arguments)
         assert result.exit_code == 0, result.output
-        assert ("it has seen test baskets" in result.stderr) == (asked > own)
+        assert ("has learned from some test baskets" in result.stderr) == (asked > own)
         assert figures(out)["tripod"]["baskets"] == asked
 
 
@@ -170,27 +161,25 @@ def test_a_split_by_key_is_repeated_and_only_more_test_baskets_are_called_out(
         ({"split": "by_key", "holdout": 60}, "by the keys of release 0.1"),
     ],
 )
-def test_what_cannot_be_known_to_be_held_out_is_called_out(
+def test_unknown_held_out_baskets_give_warning(
     tmp_path: Path, baskets: Baskets, noted: dict[str, Any], said: str
 ) -> None:
     shop = made(tmp_path, baskets, noted)
     result = run(shop, "--baskets", shop.baskets, "--no-baselines")
     assert result.exit_code == 0, result.output
-    assert "it has seen test baskets" in result.stderr
+    assert "has learned from some test baskets" in result.stderr
     assert said in result.stderr
 
 
-def test_a_split_that_holds_no_basket_out_is_an_error_that_names_the_option(
-    tmp_path: Path, baskets: Baskets
-) -> None:
+def test_split_without_held_out_baskets_is_an_error(tmp_path: Path, baskets: Baskets) -> None:
     shop = made(tmp_path, baskets, {"split": "by_key", "held_out_below": 1e-9})
     result = run(shop, "--baskets", shop.baskets, "--no-baselines")
     assert result.exit_code == 2
-    assert "no basket is held out by this model's split: give --holdout N" in result.stderr
+    assert "the model's split holds out no baskets: give --holdout N" in result.stderr
     assert run(shop, "--baskets", shop.baskets, "--no-baselines", "--holdout", 20).exit_code == 0
 
 
-def test_other_baskets_are_not_called_out(shop: Shop, tmp_path: Path) -> None:
+def test_other_data_gives_no_warning(shop: Shop, tmp_path: Path) -> None:
     lines = shop.baskets.read_text().splitlines(keepends=True)
     fresh = tmp_path / "fresh.txt"
     fresh.write_text("".join(lines[:200]))
@@ -199,7 +188,7 @@ def test_other_baskets_are_not_called_out(shop: Shop, tmp_path: Path) -> None:
     assert "warning" not in result.stderr
 
 
-def test_knobs_override_the_models_own(shop: Shop, tmp_path: Path) -> None:
+def test_knob_options_override_those_of_the_model(shop: Shop, tmp_path: Path) -> None:
     own, same, plain = (tmp_path / f"{name}.json" for name in ("own", "same", "plain"))
     common = ["--baskets", shop.baskets, "--no-baselines", "--json"]
     run(shop, *common, own)
@@ -225,7 +214,7 @@ def test_queries_with_unknown_items(shop: Shop, tmp_path: Path) -> None:
     assert figures(out)["tripod"]["mpr"] == pytest.approx(before["tripod"]["mpr"] / 2)
 
 
-def test_queries_with_baskets_compare_with_baselines(shop: Shop, tmp_path: Path) -> None:
+def test_queries_with_baskets_include_baselines(shop: Shop, tmp_path: Path) -> None:
     queries, out = tmp_path / "queries.jsonl", tmp_path / "figures.json"
     queries.write_text('{"cart": ["1000"], "target": "999"}\n' * 5)
     result = run(shop, "--queries", queries, "--baskets", shop.baskets, "--json", out)
@@ -233,7 +222,7 @@ def test_queries_with_baskets_compare_with_baselines(shop: Shop, tmp_path: Path)
     assert figures(out)["popularity"]["queries"] == 5
 
 
-def test_the_protocols_differ(shop: Shop, tmp_path: Path) -> None:
+def test_protocols_give_different_metrics(shop: Shop, tmp_path: Path) -> None:
     values = []
     for protocol in ("paper", "published"):
         out = tmp_path / f"{protocol}.json"
@@ -243,21 +232,21 @@ def test_the_protocols_differ(shop: Shop, tmp_path: Path) -> None:
     assert values[0] != values[1]
 
 
-def test_a_report_is_written(shop: Shop, tmp_path: Path) -> None:
+def test_report_option_writes_html_and_json(shop: Shop, tmp_path: Path) -> None:
     shop = with_lifts(shop)
     folder = tmp_path / "new" / "report"
     result = run(shop, "--baskets", shop.baskets, "--report", folder, "--seed", 5)
     assert result.exit_code == 0, result.output
     html = (folder / "report.html").read_text()
     assert shop.version in html
-    assert "it has seen test baskets" in html
+    assert "has learned from some test baskets" in html
     document = json.loads((folder / "report.json").read_text())
     assert document["curve"][-1] == {"step": 50, "validation_log_likelihood": -27.5}
     model = ModelStore(shop.store).open(shop.version)
     assert model.lifts is not None
     pair = document["complements"][0]
     rows = [model.items.ids.index(pair[side].removeprefix("Item ")) for side in ("first", "second")]
-    found = Relations(model.kernel, model.lifts).between(*([row] for row in rows))
+    found = RelatedItems(model.kernel, model.lifts).between(*([row] for row in rows))
     assert (pair["lift"], pair["lift_low"], pair["together"]) == (
         found.lift[0],
         found.low[0],
@@ -275,10 +264,10 @@ def test_a_report_is_written(shop: Shop, tmp_path: Path) -> None:
         (["--baskets", "{baskets}", "--holdout", "100000"], "300 baskets are too few"),
         (["--baskets", "{baskets}", "--model", "../x"], "is not a version name"),
         (["--baskets", "{baskets}", "--model", "20200101-000000-000000"], "there is no model 20200101"),
-        (["--baskets", "{singles}", "--holdout", "2"], "no test basket has two items"),
+        (["--baskets", "{singles}", "--holdout", "2"], "the test baskets: no basket has two items"),
     ],
 )
-def test_bad_input_is_one_clear_sentence(
+def test_bad_input_gives_one_message_and_exit_code_2(
     shop: Shop, tmp_path: Path, arguments: list[str], complaint: str
 ) -> None:
     (tmp_path / "bad.jsonl").write_text('{"cart": ["a"], "target": "b"}\nnonsense\n')
@@ -290,28 +279,15 @@ def test_bad_input_is_one_clear_sentence(
     assert "Traceback" not in result.output
 
 
-def test_an_empty_store_says_what_to_do(tmp_path: Path, shop: Shop) -> None:
+def test_empty_model_store_gives_helpful_error(tmp_path: Path, shop: Shop) -> None:
     empty = Shop(tmp_path / "empty", shop.baskets, "")
     result = run(empty, "--baskets", shop.baskets)
     assert result.exit_code == 2
     assert "has no active model: publish and activate one" in result.stderr
 
 
-def test_relevance_is_refused_where_the_model_holds_no_evidence(shop: Shop) -> None:
-    store = ModelStore(shop.store)
-    stored = store.open()
-    draft = Draft(
-        kernel=stored.kernel,
-        kind="tied",
-        items=stored.items,
-        relevance=None,
-        knobs=Knobs(),
-        hyperparameters={},
-        metrics={},
-        data_fingerprint="",
-        seed=0,
-    )
-    version = store.publish(draft)
+def test_relevance_option_needs_a_relevance_prior(shop: Shop) -> None:
+    version = republished(ModelStore(shop.store), shop.version, relevance=None, knobs=Knobs()).version
     result = run(shop, "--model", version, "--baskets", shop.baskets, "--relevance", 2)
     assert result.exit_code == 2
-    assert "holds no co-purchase evidence" in result.stderr
+    assert "has no relevance prior" in result.stderr

@@ -1,4 +1,4 @@
-"""Every metric against the slow definition: all orders of the tied items, one by one."""
+"""Metrics compared with the definition, over all orders of tied items."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from itertools import pairwise, permutations
 import numpy as np
 import pytest
 
+from training.baskets import UNKNOWN
 from training.evaluation.metrics import (
     Resampling,
     auc_with_replicates,
@@ -14,7 +15,7 @@ from training.evaluation.metrics import (
     mean_with_replicates,
     rank_metrics,
 )
-from training.evaluation.queries import UNKNOWN, Queries
+from training.evaluation.queries import Queries
 from training.evaluation.ranks import Ranks, rank_targets
 
 from .conftest import FixedScores
@@ -48,14 +49,14 @@ def ask(scores: list[float], cart: list[int], target: int) -> Ranks:
     [[0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3], [1, 1, 1, 0, 0, 0, 0], [0] * 7, [3, 1, 2, 2, 2, 5, 2]],
     ids=["distinct", "two levels", "all tied", "mixed"],
 )
-def test_metrics_are_the_mean_over_all_orders_of_tied_items(scores: list[float], target: int) -> None:
+def test_metrics_are_mean_over_orders_of_tied_items(scores: list[float], target: int) -> None:
     cart = [1, 5]
     values = rank_metrics(ask(scores, cart, target))
     expected = slow_metrics(np.array(scores), cart, target)
     assert {name: value[0] for name, value in values.items()} == pytest.approx(expected)
 
 
-def test_a_long_tail_of_ranks_matches_the_definition() -> None:
+def test_metrics_of_many_ranks_match_definition() -> None:
     ranks = Ranks(np.array([0, 9, 10, 99, 250]), np.zeros(5, int), np.full(5, 300), np.ones(5, bool))
     values = rank_metrics(ranks)
     np.testing.assert_allclose(values["mrr"], 100 / np.array([1, 10, 11, 100, 251]))
@@ -65,17 +66,17 @@ def test_a_long_tail_of_ranks_matches_the_definition() -> None:
     np.testing.assert_allclose(values["mpr"], 100 * (300 - np.array([0, 9, 10, 99, 250])) / 300)
 
 
-def test_a_target_the_model_does_not_know_ranks_worst_on_every_metric() -> None:
+def test_unknown_target_has_worst_metrics() -> None:
     values = rank_metrics(ask([3, 2, 1], [0], UNKNOWN))
     assert all(value[0] == 0 for value in values.values())
 
 
-def test_cart_items_are_no_candidates_whatever_their_score() -> None:
+def test_cart_items_are_not_candidates() -> None:
     ranks = ask([9, 8, 7, 6], [0, 1, 0], 3)
     assert (ranks.better[0], ranks.tied[0], ranks.candidates[0]) == (1, 0, 2)
 
 
-def test_auc_counts_pairs_with_ties_half() -> None:
+def test_auc_counts_ties_half() -> None:
     rng = np.random.default_rng(0)
     real, random = rng.integers(6, size=40).astype(float), rng.integers(5, size=40).astype(float)
     slow = np.mean([(a > b) + 0.5 * (a == b) for a in real for b in random])
@@ -84,7 +85,7 @@ def test_auc_counts_pairs_with_ties_half() -> None:
     assert replicates == pytest.approx([slow])
 
 
-def test_an_auc_resample_is_the_auc_of_the_repeated_sets() -> None:
+def test_auc_resample_is_auc_of_resampled_sets() -> None:
     rng = np.random.default_rng(1)
     real, random = rng.normal(1, 1, size=12), rng.normal(size=12)
     draws = rng.multinomial(12, np.full(12, 1 / 12), size=5).astype(float)
@@ -94,7 +95,7 @@ def test_an_auc_resample_is_the_auc_of_the_repeated_sets() -> None:
         assert replicate == pytest.approx(np.mean(repeated))
 
 
-def test_the_interval_of_a_mean_agrees_with_the_normal_approximation() -> None:
+def test_bootstrap_interval_of_mean_matches_normal_approximation() -> None:
     values = np.random.default_rng(2).normal(10, 3, size=2000)
     mean, replicates = mean_with_replicates(values, Resampling.of(2000, seed=0))
     low, high = interval(replicates)
@@ -102,6 +103,6 @@ def test_the_interval_of_a_mean_agrees_with_the_normal_approximation() -> None:
     assert high - low == pytest.approx(2 * 1.96 * values.std() / np.sqrt(2000), rel=0.1)
 
 
-def test_intervals_are_reproducible_and_follow_the_seed() -> None:
+def test_bootstrap_intervals_depend_on_seed_only() -> None:
     assert (Resampling.of(50, seed=4).draws == Resampling.of(50, seed=4).draws).all()
     assert (Resampling.of(50, seed=4).draws != Resampling.of(50, seed=5).draws).any()

@@ -5,16 +5,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from training.baskets import Baskets
+from training.baskets import UNKNOWN, Baskets, translate
 from training.errors import DataError
-from training.evaluation.queries import (
-    UNKNOWN,
-    Protocol,
-    hold_one_out,
-    read_queries,
-    translate,
-    translate_queries,
-)
+from training.evaluation.queries import Protocol, hold_one_out, read_queries, translate_queries
 
 from .conftest import make_baskets
 
@@ -22,7 +15,9 @@ ROWS = {"a": 0, "b": 1, "7": 2}
 
 
 @pytest.mark.parametrize("protocol", Protocol)
-def test_a_query_is_a_basket_of_two_or_more_less_one_item(baskets: Baskets, protocol: Protocol) -> None:
+def test_hold_one_out_removes_one_item_of_baskets_of_two_or_more(
+    baskets: Baskets, protocol: Protocol
+) -> None:
     queries = hold_one_out(baskets, protocol, np.random.default_rng(0))
     whole = [basket for basket in baskets if len(basket) >= 2]
     assert len(queries) == len(whole)
@@ -33,32 +28,32 @@ def test_a_query_is_a_basket_of_two_or_more_less_one_item(baskets: Baskets, prot
         assert size == len(basket) - 1
 
 
-def test_the_paper_holds_out_any_item_with_equal_chance() -> None:
+def test_paper_protocol_holds_out_items_uniformly() -> None:
     baskets = make_baskets([[0, 1, 2, 3]] * 4000, "abcd")
     queries = hold_one_out(baskets, Protocol.PAPER, np.random.default_rng(0))
     np.testing.assert_allclose(np.bincount(queries.targets) / 4000, 0.25, atol=0.03)
 
 
-def test_the_published_protocol_holds_out_the_largest_number() -> None:
+def test_published_protocol_holds_out_largest_number() -> None:
     baskets = make_baskets([[0, 1, 2], [0, 2]], ["10", "9", "100"])
     queries = hold_one_out(baskets, Protocol.PUBLISHED, np.random.default_rng(0))
     assert queries.targets.tolist() == [2, 2]
 
 
-def test_ids_that_are_no_numbers_are_compared_as_text() -> None:
+def test_published_protocol_compares_other_ids_as_text() -> None:
     baskets = make_baskets([[0, 1], [1, 2]], ["pear", "9", "100"])
     queries = hold_one_out(baskets, Protocol.PUBLISHED, np.random.default_rng(0))
     assert queries.targets.tolist() == [0, 1]
 
 
-def test_baskets_move_to_another_catalogue_without_what_it_does_not_know() -> None:
+def test_translate_drops_unknown_items_and_empty_baskets() -> None:
     baskets = make_baskets([[0, 1], [2], [1, 2, 3]], "abcd")
     moved = translate(baskets, ("d", "b", "a"))
     assert moved.catalogue == ("d", "b", "a")
     assert [basket.tolist() for basket in moved] == [[2, 1], [1, 0]]
 
 
-def test_queries_move_to_another_catalogue_and_keep_their_size() -> None:
+def test_translate_queries_keeps_cart_sizes() -> None:
     baskets = make_baskets([[0, 1, 2], [1, 2]], ["3", "2", "1"])
     queries = hold_one_out(baskets, Protocol.PUBLISHED, np.random.default_rng(0))
     moved = translate_queries(queries, baskets.catalogue, ("1", "3"))
@@ -68,7 +63,7 @@ def test_queries_move_to_another_catalogue_and_keep_their_size() -> None:
     assert [rows.tolist() for rows in moved.sets] == [[0, 1], [0]]
 
 
-def test_reading_queries(tmp_path: Path) -> None:
+def test_read_queries(tmp_path: Path) -> None:
     path = tmp_path / "queries.jsonl"
     path.write_text(
         '{"cart": ["a", "b", "a"], "target": 7}\n\n{"cart": ["gone", "b"], "target": "a"}\n'
@@ -94,7 +89,7 @@ def test_reading_queries(tmp_path: Path) -> None:
         ('{"cart": ["a", "b"], "target": "b"}', "the target 'b' is in the cart"),
     ],
 )
-def test_a_bad_line_is_named(tmp_path: Path, line: str, complaint: str) -> None:
+def test_read_queries_names_bad_line(tmp_path: Path, line: str, complaint: str) -> None:
     path = tmp_path / "queries.jsonl"
     path.write_text('{"cart": ["a"], "target": "b"}\n' + line + "\n")
     with pytest.raises(DataError) as error:
@@ -103,14 +98,14 @@ def test_a_bad_line_is_named(tmp_path: Path, line: str, complaint: str) -> None:
     assert complaint in str(error.value)
 
 
-def test_bytes_that_are_no_text_are_named(tmp_path: Path) -> None:
+def test_read_queries_names_line_that_is_not_text(tmp_path: Path) -> None:
     path = tmp_path / "queries.jsonl"
     path.write_bytes(b'{"cart": ["a"], "target": "b"}\n\xff\xfe\n')
     with pytest.raises(DataError, match="line 2: this is not UTF-8"):
         read_queries(path, ROWS)
 
 
-def test_a_missing_or_an_empty_file_is_named(tmp_path: Path) -> None:
+def test_read_queries_names_missing_or_empty_file(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"nowhere\.jsonl: the file cannot be read"):
         read_queries(tmp_path / "nowhere.jsonl", ROWS)
     empty = tmp_path / "empty.jsonl"

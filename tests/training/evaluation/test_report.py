@@ -12,14 +12,22 @@ import pytest
 from ndpp import Kernel, NextItem
 from training.baskets import Baskets
 from training.evaluation.assess import Assessment, assess, questions_from
-from training.evaluation.calibration import CalibrationBin, Claim, NextItemCalibration
-from training.evaluation.charts import category_axis, interval_chart, line_chart, number_axis, scatter_chart
-from training.evaluation.relations import Pair, StrongestPairs
+from training.evaluation.calibration import Calibration
+from training.evaluation.charts import (
+    category_axis,
+    cloud_chart,
+    interval_chart,
+    line_chart,
+    log_axis,
+    number_axis,
+    scatter_chart,
+)
+from training.evaluation.lifts import Pair, StrongestPairs
+from training.evaluation.next_item_calibration import CalibrationBin, Claim, NextItemCalibration
 from training.evaluation.report import CurvePoint, Report, ReportData, write_report
 from training.evaluation.tripod import TripodModel
-from training.evaluation.truth import Truth
-from training.lifts import learn_lifts
-from training.mixture import START
+from training.next_item.mixture import START
+from training.statistics.lifts import learn_lifts
 
 HOSTILE = '<script>alert("1")</script> & Söhne'
 
@@ -65,7 +73,13 @@ def assessment(random_kernel: Kernel, baskets: Baskets) -> Assessment:
     names = [HOSTILE, *(f"item {row}" for row in range(1, 60))]
     questions = questions_from(baskets, baskets.catalogue)
     model = TripodModel(NextItem(random_kernel, START.mixture(0.5)))
-    return assess(model, names, questions, baskets, lifts=learn_lifts(baskets, random_kernel))
+    return assess(
+        model,
+        names,
+        questions,
+        baskets,
+        lifts=learn_lifts(baskets, baskets.select(np.arange(0)), random_kernel),
+    )
 
 
 @pytest.fixture(scope="session")
@@ -78,13 +92,13 @@ def report(assessment: Assessment) -> Report:
             evaluation=assessment.evaluation,
             curve=curve,
             relations=RELATIONS,
-            truth=assessment.truth,
+            calibration=assessment.calibration,
             notes=[HOSTILE],
         )
     )
 
 
-def test_the_page_is_well_formed_and_needs_nothing_from_outside(report: Report) -> None:
+def test_page_is_well_formed_and_self_contained(report: Report) -> None:
     html = report.html.decode()
     page = Page(html)
     assert page.open == []
@@ -94,13 +108,13 @@ def test_the_page_is_well_formed_and_needs_nothing_from_outside(report: Report) 
     assert "prefers-color-scheme: dark" in html
 
 
-def test_names_from_the_data_are_escaped(report: Report) -> None:
+def test_page_escapes_item_names(report: Report) -> None:
     html = report.html.decode()
     assert "<script>" not in html
     assert "&lt;script&gt;" in html
 
 
-def test_every_chart_has_ticks_and_a_title_on_each_axis(report: Report) -> None:
+def test_charts_have_ticks_and_axis_titles(report: Report) -> None:
     charts = re.findall(r"<svg.*?</svg>", report.html.decode())
     assert len(charts) == 5  # two comparisons, by cart size, calibration, training curve
     for chart in charts:
@@ -113,16 +127,16 @@ def test_every_chart_has_ticks_and_a_title_on_each_axis(report: Report) -> None:
         assert "nan" not in chart
 
 
-def test_calibration_is_null_in_the_json_if_nothing_was_checked(assessment: Assessment) -> None:
+def test_json_calibration_is_null_without_checks(assessment: Assessment) -> None:
     unchecked = ReportData(title="A model", facts={}, evaluation=assessment.evaluation)
     assert json.loads(write_report(unchecked).json)["calibration"] is None
 
 
-def test_the_json_holds_the_same_figures(report: Report, assessment: Assessment) -> None:
+def test_json_has_the_figures_of_the_page(report: Report, assessment: Assessment) -> None:
     document = json.loads(report.json)
     assert document["models"] == json.loads(json.dumps(assessment.evaluation.as_json()))["models"]
     assert document["curve"][0] == {"step": 0, "validation_log_likelihood": -30}
-    claims = assessment.truth.next_item
+    claims = assessment.calibration.next_item
     assert claims is not None
     assert document["calibration"]["next_item"]["first"]["claimed"] == claims.first.claimed
     assert len(document["calibration"]["next_item"]["bins"]) == 10
@@ -135,7 +149,7 @@ def test_the_json_holds_the_same_figures(report: Report, assessment: Assessment)
     assert f"<strong>{hit:.1f} %</strong>" in report.html.decode()
 
 
-def test_what_is_missing_is_left_out(assessment: Assessment) -> None:
+def test_page_leaves_out_missing_parts(assessment: Assessment) -> None:
     report = write_report(ReportData("Bare", {}, assessment.evaluation))
     html = report.html.decode()
     assert Page(html).open == []
@@ -143,7 +157,7 @@ def test_what_is_missing_is_left_out(assessment: Assessment) -> None:
     assert "Complements" not in html
 
 
-def test_charts_of_extreme_values_stay_well_formed() -> None:
+def test_charts_of_extreme_values_are_well_formed() -> None:
     flat = number_axis("y", [5.0, 5.0])
     lines = [
         ("m-tripod", HOSTILE, [(0.0, 5.0), (1.0, 5.0)]),
@@ -152,6 +166,8 @@ def test_charts_of_extreme_values_stay_well_formed() -> None:
     ]
     charts = [
         line_chart(category_axis("x", ["a", "b"]), flat, lines, mark=(0.0, 5.0)),
+        line_chart(log_axis("x", [2.0, 2.0]), flat, lines, legend=True),
+        cloud_chart(flat, flat, [(5.0, 5.0), (5.0, 5.0)], (HOSTILE, [(5.0, 5.0)])),
         interval_chart("t", [("m-tripod", "a", 0.0, (0.0, 0.0))]),
         interval_chart("t", [("m-tripod", "a", -1e6, (-1e6, 1e6)), ("m-ease", "b", 1.0, (0.5, 1.5))]),
         scatter_chart(
@@ -164,7 +180,20 @@ def test_charts_of_extreme_values_stay_well_formed() -> None:
         assert "nan" not in chart and "inf" not in chart
 
 
-def test_shares_of_zero_stay_in_the_reliability_diagram(assessment: Assessment) -> None:
+def test_log_axis_has_round_ticks() -> None:
+    assert [label for _, label in log_axis("s", [0.3, 12]).ticks] == ["0.5", "1", "2", "5", "10"]
+    wide = log_axis("s", [0.02, 3000])
+    assert [label for _, label in wide.ticks] == ["0.1", "1", "10", "100", "1,000"]
+    assert wide.share(np.log10(3000)) == 1
+
+
+def test_cloud_chart_draws_each_pixel_once() -> None:
+    axis = number_axis("x", [0.0, 1.0])
+    chart = cloud_chart(axis, axis, [(0.1, 0.1), (0.1, 0.1000001), (0.9, 0.1)], ("mean", [(0.5, 0.1)]))
+    assert chart.count("h0") == 2
+
+
+def test_reliability_diagram_shows_shares_of_zero(assessment: Assessment) -> None:
     bins = (
         CalibrationBin(0.0, 0.02, (0.01, 0.03), 500),
         CalibrationBin(0.1, 0.0, (0.0, 0.02), 90),
@@ -172,9 +201,9 @@ def test_shares_of_zero_stay_in_the_reliability_diagram(assessment: Assessment) 
     )
     found = NextItemCalibration(660, Claim(0.3, 0.1), Claim(0.6, 0.5), 0.05, 4.2, bins)
     html = write_report(
-        ReportData("Zero", {}, assessment.evaluation, truth=Truth(next_item=found))
+        ReportData("Zero", {}, assessment.evaluation, calibration=Calibration(next_item=found))
     ).html.decode()
-    (chart,) = [svg for svg in re.findall(r"<svg.*?</svg>", html) if "how often the item came next" in svg]
+    (chart,) = [svg for svg in re.findall(r"<svg.*?</svg>", html) if "share of items that came next" in svg]
     assert chart.count("<circle") == 3
     assert "The probabilities are too high" in html
     for tick in ("1 %", "2 %", "5 %", "50 %"):

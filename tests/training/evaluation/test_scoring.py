@@ -16,7 +16,7 @@ from training.evaluation.tripod import TripodModel
 from .conftest import FixedScores
 
 
-def test_log_likelihood_matches_the_dense_determinants(kernel: Kernel) -> None:
+def test_set_log_likelihood_matches_dense_determinants(kernel: Kernel) -> None:
     rng = np.random.default_rng(0)
     sets = [rng.choice(9, size, replace=False).astype(np.int32) for size in (1, 3, 3, 9, 2, 6, 1)]
     L = kernel.submatrix(np.arange(9))
@@ -28,7 +28,7 @@ def test_log_likelihood_matches_the_dense_determinants(kernel: Kernel) -> None:
     np.testing.assert_allclose(log_likelihoods(kernel, sets), expected)
 
 
-def test_random_twins_have_the_same_sizes_and_no_item_twice(baskets: Baskets) -> None:
+def test_random_twins_have_same_sizes_without_duplicates(baskets: Baskets) -> None:
     twins = random_twins(list(baskets), 60, np.random.default_rng(0))
     assert [len(twin) for twin in twins] == baskets.sizes.tolist()
     assert all(len(np.unique(twin)) == len(twin) for twin in twins)
@@ -37,7 +37,7 @@ def test_random_twins_have_the_same_sizes_and_no_item_twice(baskets: Baskets) ->
     )
 
 
-def test_tripod_ranks_by_the_exact_conditional_gains(kernel: Kernel) -> None:
+def test_tripod_scores_are_conditional_gains(kernel: Kernel) -> None:
     carts = [np.array([0, 4], np.int32), np.array([], np.int32), np.array([7], np.int32)]
     scores = TripodModel.of_kernel(kernel).scores(carts)
     for row, cart in zip(scores, carts, strict=True):
@@ -45,7 +45,7 @@ def test_tripod_ranks_by_the_exact_conditional_gains(kernel: Kernel) -> None:
         np.testing.assert_allclose(row, gains / gains.sum(), rtol=1e-9, atol=1e-12)
 
 
-def test_the_popularity_exponent_divides_by_the_items_own_weight(kernel: Kernel) -> None:
+def test_popularity_exponent_divides_by_diagonal(kernel: Kernel) -> None:
     cart = [np.array([2], np.int32)]
     own = np.diag(kernel.submatrix(np.arange(9)))
     plain = TripodModel.of_kernel(kernel).scores(cart)[0]
@@ -53,7 +53,7 @@ def test_the_popularity_exponent_divides_by_the_items_own_weight(kernel: Kernel)
     np.testing.assert_allclose(tilted, plain / np.sqrt(own) / (plain / np.sqrt(own)).sum())
 
 
-def test_negative_log_likelihood_is_that_of_the_targets_probability(kernel: Kernel) -> None:
+def test_nll_is_that_of_target_probability(kernel: Kernel) -> None:
     queries = Queries(
         [np.array([0, 4], np.int32), np.array([7], np.int32)], np.array([2, -1]), np.array([2, 1])
     )
@@ -65,7 +65,7 @@ def test_negative_log_likelihood_is_that_of_the_targets_probability(kernel: Kern
     assert found == pytest.approx(np.mean(expected))
 
 
-def test_the_paper_protocol_is_a_plain_mean_over_queries(baskets: Baskets) -> None:
+def test_paper_protocol_is_mean_over_queries(baskets: Baskets) -> None:
     queries = hold_one_out(baskets, Protocol.PAPER, np.random.default_rng(0))
     model = Popularity().fit(baskets)
     evaluation = evaluate_models([model], queries, list(baskets), 60)
@@ -77,7 +77,7 @@ def test_the_paper_protocol_is_a_plain_mean_over_queries(baskets: Baskets) -> No
     assert evaluation.models["popularity"].values["mpr"] == pytest.approx(np.mean(shares))
 
 
-def test_the_published_protocol_averages_three_size_buckets_without_weights() -> None:
+def test_published_protocol_averages_three_size_buckets() -> None:
     """Carts of 1, 5 and 50 items: 100 ** (1/3) = 4.6 and 100 ** (2/3) = 21.5 are the edges."""
     sizes = [1, 1, 1, 5, 50]
     carts = [np.arange(size, dtype=np.int32) for size in sizes]
@@ -92,7 +92,7 @@ def test_the_published_protocol_averages_three_size_buckets_without_weights() ->
     assert micro.models["fixed"].values["mrr"] == pytest.approx(100 * np.mean([1, 1, 1, 1 / 2, 1 / 3]))
 
 
-def test_size_groups_cover_every_size_once() -> None:
+def test_size_groups_cover_each_size_once() -> None:
     for largest in range(1, 120):
         groups = size_groups(largest)
         covered = [size for _, low, high in groups for size in range(low, high)]
@@ -100,7 +100,7 @@ def test_size_groups_cover_every_size_once() -> None:
     assert [label for label, _, _ in size_groups(20)] == ["1", "2", "3", "4-5", "6-9", "10-17", "18-20"]
 
 
-def test_the_sizes_add_up_to_the_whole(baskets: Baskets) -> None:
+def test_size_groups_add_up_to_overall_metrics(baskets: Baskets) -> None:
     queries = hold_one_out(baskets, Protocol.PAPER, np.random.default_rng(0))
     evaluation = evaluate_models([ItemKNN().fit(baskets)], queries, list(baskets), 60)
     whole, parts = evaluation.models["item_knn"], evaluation.by_size["item_knn"].values()
@@ -110,7 +110,7 @@ def test_the_sizes_add_up_to_the_whole(baskets: Baskets) -> None:
     assert weighted / whole.queries == pytest.approx(whole.values["hit@10"])
 
 
-def test_figures_are_reproducible_and_every_model_sees_the_same_questions(baskets: Baskets) -> None:
+def test_metrics_are_reproducible_and_independent_of_other_models(baskets: Baskets) -> None:
     def figures() -> dict[str, object]:
         queries = hold_one_out(baskets, Protocol.PAPER, np.random.default_rng(9))
         models = [Popularity().fit(baskets), ItemKNN().fit(baskets)]
@@ -120,7 +120,7 @@ def test_figures_are_reproducible_and_every_model_sees_the_same_questions(basket
     assert json.dumps(first) == json.dumps(second)
 
 
-def test_json_has_every_metric_with_an_interval_around_it(kernel: Kernel) -> None:
+def test_json_has_each_metric_with_interval(kernel: Kernel) -> None:
     rng = np.random.default_rng(0)
     sets = [rng.choice(9, int(size), replace=False).astype(np.int32) for size in rng.integers(2, 6, size=80)]
     queries = Queries(
@@ -142,7 +142,7 @@ def test_json_has_every_metric_with_an_interval_around_it(kernel: Kernel) -> Non
     assert set(tripod["by_size"]) == {"2", "3", "4-5"}
 
 
-def test_a_model_that_knows_no_target_scores_zero(kernel: Kernel) -> None:
+def test_unknown_targets_score_zero(kernel: Kernel) -> None:
     queries = Queries([np.array([], np.int32)] * 3, np.full(3, -1), np.array([2, 1, 0]))
     metrics = evaluate_models([TripodModel.of_kernel(kernel)], queries, queries.sets, 9).models["tripod"]
     assert metrics.values["mpr"] == 0

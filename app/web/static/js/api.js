@@ -1,16 +1,16 @@
-/** The public API: one function to ask it, and the curl line that asks the same. */
+/** Calls to the public API, and the same calls as curl commands. */
 
 /**
  * @typedef {object} Call
  * @property {string} path
  * @property {string} [method]
- * @property {Record<string, string | number | boolean | null | undefined>} [query] nothing is sent for null
+ * @property {Record<string, string | number | boolean | null | undefined>} [query] null, undefined and empty values are not sent
  * @property {unknown} [body]
- * @property {string} [adminKey] sent, but never shown
+ * @property {string} [adminKey] sent, but not shown in the curl command
  * @property {AbortSignal} [signal]
  */
 
-/** An answer that is not the one hoped for. */
+/** An error answered by the service. */
 export class Problem extends Error {
   /**
    * @param {number} status
@@ -22,20 +22,20 @@ export class Problem extends Error {
   }
 }
 
-/** No answer at all. */
+/** The service cannot be reached. */
 export class Offline extends Error {
   constructor() {
-    super("The service cannot be reached. It is tried again by itself.");
+    super("The service cannot be reached. Retrying automatically.");
   }
 }
 
 /**
- * Whether an error only says that a newer request has taken over.
+ * Whether the request was aborted because a newer one replaced it.
  * @param {unknown} error
  */
 export const isAbort = (error) => error instanceof DOMException && error.name === "AbortError";
 
-/** Tells of every answer and of every absence of one, as `reached` and `lost`. */
+/** Dispatches `reached` after each answer and `lost` after each failed connection. */
 export const connection = new EventTarget();
 
 /** @param {Call} call */
@@ -49,7 +49,7 @@ function address(call) {
 }
 
 /**
- * The response, or Problem or Offline.
+ * Send a request; throws Problem or Offline.
  * @param {Call} call
  * @param {Record<string, string>} [headers]
  */
@@ -76,7 +76,7 @@ export async function open(call, headers = {}) {
 }
 
 /**
- * The answer's JSON, null if it has none.
+ * Send a request and parse the JSON of the answer; null if there is no content.
  * @param {Call} call
  * @returns {Promise<any>}
  */
@@ -86,7 +86,7 @@ export async function ask(call) {
 }
 
 /**
- * The path of an item, whatever its id contains.
+ * The path of an item; its id may contain any character.
  * @param {string} itemId
  */
 export const itemPath = (itemId) => `/items/${encodeURIComponent(itemId)}`;
@@ -95,7 +95,7 @@ export const itemPath = (itemId) => `/items/${encodeURIComponent(itemId)}`;
 const quoted = (text) => `'${text.replaceAll("'", "'\\''")}'`;
 
 /**
- * The same request for a terminal.
+ * The request as a curl command.
  * @param {Call} call
  */
 export function curl(call) {

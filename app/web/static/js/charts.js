@@ -1,4 +1,4 @@
-/** Charts as SVG, always with axes and labels. */
+/** Line and bar charts as SVG, with axes and labels. */
 
 import { s } from "./dom.js";
 import { figure } from "./format.js";
@@ -11,16 +11,16 @@ const EDGE = { top: 26, right: 14, bottom: 40, left: 52 };
 /** @typedef {{ name: string, points: [number, number][] }} Series */
 /**
  * @typedef {object} LineChart
- * @property {string} label what the chart shows, for people who cannot see it
- * @property {string} x the name of the horizontal axis
- * @property {string} y
- * @property {Series[]} series at most two, told apart by dash and colour
+ * @property {string} label description for screen readers
+ * @property {string} x title of the horizontal axis
+ * @property {string} y title of the vertical axis
+ * @property {Series[]} series at most two
  * @property {[number, number]} [xRange]
  * @property {boolean} [fromZero]
  */
 
 /**
- * Lines over a common axis.
+ * A line chart.
  * @param {LineChart} chart
  */
 export function lineChart({ label, x, y, series, xRange, fromZero = false }) {
@@ -74,7 +74,7 @@ function legend(series) {
 /** @typedef {{ name: string, value: number, interval?: [number, number], ours: boolean }} Bar */
 
 /**
- * Bars from zero with their values, ours first among equals.
+ * A horizontal bar chart; bars with `ours` are highlighted.
  * @param {{ label: string, x: string, bars: Bar[] }} chart
  */
 export function barChart({ label, x, bars }) {

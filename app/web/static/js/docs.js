@@ -1,4 +1,4 @@
-// Swagger UI, from our own server, shows what /openapi.json says.
+// Swagger UI for /openapi.json, served by Tripod itself.
 
 globalThis.SwaggerUIBundle({
   url: "/openapi.json",

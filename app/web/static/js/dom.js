@@ -1,9 +1,9 @@
-/** Builds elements. Data only ever becomes text or an attribute, so nothing in it can become markup. */
+/** Creates elements. Data is only inserted as text or as an attribute, so it can never become markup. */
 
 const SVG = "http://www.w3.org/2000/svg";
 
 /** @typedef {Node | string | number | null | undefined | false} Child */
-/** @typedef {Record<string, unknown>} Properties `on…` are listeners, true and false set and leave out. */
+/** @typedef {Record<string, unknown>} Properties `on…` adds a listener; true sets an empty attribute; false, null and undefined set none. */
 
 /**
  * @param {Element} element
@@ -49,7 +49,7 @@ export function s(tag, properties = {}, ...children) {
 }
 
 /**
- * The element of the page with this id.
+ * The element with this id; throws if there is none.
  * @param {string} id
  * @returns {HTMLElement}
  */
@@ -59,15 +59,15 @@ export function byId(id) {
   return element;
 }
 
-const HEARD = 4;
+const KEPT_ANNOUNCEMENTS = 4;
 
 /**
- * Tell people who cannot see the change.
+ * Announce a change to screen readers.
  * @param {string} sentence
  */
 export function announce(sentence) {
   const news = byId("news");
   if (news.lastElementChild?.textContent === sentence) return;
   news.append(h("p", {}, sentence));
-  if (news.childElementCount > HEARD) news.firstElementChild?.remove();
+  if (news.childElementCount > KEPT_ANNOUNCEMENTS) news.firstElementChild?.remove();
 }

@@ -1,11 +1,15 @@
-/** Numbers and names as a person reads them. */
+/** Formats numbers, dates and names. */
 
 const PRICE = new Intl.NumberFormat("en", { style: "currency", currency: "USD" });
+const DIFFERENCE = new Intl.NumberFormat("en", { style: "currency", currency: "USD", signDisplay: "exceptZero" });
 const COUNT = new Intl.NumberFormat("en");
 const DATE = new Intl.DateTimeFormat("en", { dateStyle: "medium", timeStyle: "short" });
 
 /** @param {number | null} value */
 export const price = (value) => (value === null ? "no price" : PRICE.format(value));
+
+/** @param {number} value */
+export const priceDifference = (value) => (value === 0 ? "same price" : DIFFERENCE.format(value).replace("-", "−"));
 
 /** @param {number} value */
 export const count = (value) => COUNT.format(value);
@@ -14,7 +18,7 @@ export const count = (value) => COUNT.format(value);
 export const date = (value) => (value === null ? "unknown" : DATE.format(new Date(value)));
 
 /**
- * A share of one in percent, small ones with a decimal.
+ * A share as a percentage; below 10 % with one decimal.
  * @param {number} share
  */
 export function percent(share) {
@@ -24,7 +28,7 @@ export function percent(share) {
 }
 
 /**
- * A probability as odds, "1 in 17"; none for what is impossible or more likely than not.
+ * A probability as "1 in 17"; null if it is 0 or above one half.
  * @param {number} probability
  */
 export function oneIn(probability) {
@@ -34,7 +38,7 @@ export function oneIn(probability) {
 }
 
 /**
- * "20× as likely as usual"; null if it is as likely as ever.
+ * "20× as likely as usual"; null if the rounded factor is 1.
  * @param {number} times
  */
 export function timesUsual(times) {
@@ -44,7 +48,7 @@ export function timesUsual(times) {
 }
 
 /**
- * A number with as many decimals as its size deserves.
+ * A number with three significant digits, four from 1,000 on.
  * @param {number} value
  */
 export function figure(value) {
@@ -54,7 +58,7 @@ export function figure(value) {
 }
 
 /**
- * Milliseconds or seconds, whichever is shorter to read.
+ * A duration in milliseconds, seconds, minutes or hours, depending on its length.
  * @param {number} seconds
  */
 export function duration(seconds) {
@@ -64,7 +68,7 @@ export function duration(seconds) {
 }
 
 /**
- * What a person calls an item.
+ * The name of an item; its id if it has no name.
  * @param {{ item_id: string, name?: string | null }} item
  */
 export const nameOf = (item) => item.name || item.item_id;

@@ -1,8 +1,8 @@
-/** Of many requests in a row only the latest counts. */
+/** Debounced requests: a new one cancels the one before. */
 
-/** Waits a moment, then runs; whatever ran or waited before is called off. */
+/** Runs work after a delay, and aborts the work started before it. */
 export class Latest {
-  /** @param {number} delay milliseconds to wait for a newer one */
+  /** @param {number} delay milliseconds */
   constructor(delay) {
     this.delay = delay;
     this.controller = new AbortController();
@@ -12,7 +12,7 @@ export class Latest {
    * @template T
    * @param {(signal: AbortSignal) => Promise<T>} work
    * @param {number} [delay]
-   * @returns {Promise<T>} never settles if a newer one takes over while it waits
+   * @returns {Promise<T>} never settles if newer work replaces this one during the delay
    */
   run(work, delay = this.delay) {
     this.controller.abort();

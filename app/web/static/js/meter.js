@@ -1,9 +1,9 @@
-/** Small drawings of one share of a whole. */
+/** Bars and a ring that show shares of a whole. */
 
 import { s } from "./dom.js";
 
 /**
- * A bar; what it says stands beside it as text.
+ * A bar; hidden from screen readers because the value is shown beside it as text.
  * @param {number} share
  */
 export function probabilityBar(share) {
@@ -14,7 +14,7 @@ export function probabilityBar(share) {
 }
 
 /**
- * A bar of shares that add up to 1; what each one is stands below it as text.
+ * A stacked bar of shares that add up to 1; hidden from screen readers because the shares are listed below it as text.
  * @param {{ source: string, share: number }[]} parts
  */
 export function shareBar(parts) {
@@ -28,7 +28,7 @@ export function shareBar(parts) {
 }
 
 /**
- * A ring with words inside.
+ * A ring chart with two lines of text inside.
  * @param {number} share
  * @param {string} words
  * @param {string} below

@@ -1,4 +1,4 @@
-/** A panel: waiting, empty, failed or filled, and the request behind it. */
+/** A panel with loading and error states, and the curl command of its request. */
 
 import { Offline, Problem, curl, isAbort } from "./api.js";
 import { announce, h } from "./dom.js";
@@ -8,7 +8,7 @@ import { Latest } from "./latest.js";
 /** @typedef {import("./dom.js").Child} Child */
 
 /**
- * A message where there is nothing to show.
+ * A message for an empty panel.
  * @param {...Child} children
  */
 export const note = (...children) => h("div", { class: "note" }, ...children);
@@ -17,7 +17,7 @@ export const note = (...children) => h("div", { class: "note" }, ...children);
 const skeleton = (lines) =>
   h("div", { class: "skeleton" }, Array.from({ length: lines }, () => h("span")), h("p", { class: "hidden" }, "Loading"));
 
-/** Shows what comes of a request and keeps the last good answer while the next one is on its way. */
+/** Shows the answer to a request, and keeps the last answer visible while the next one is loading. */
 export class Panel {
   /**
    * @param {HTMLElement} root
@@ -33,7 +33,7 @@ export class Panel {
   }
 
   /**
-   * Ask, then show; an older question of this panel is called off.
+   * Send a request and show its answer; aborts an earlier request of this panel.
    * @template T
    * @param {(signal: AbortSignal) => Promise<T>} work
    * @param {(answer: T) => void} show
@@ -60,15 +60,15 @@ export class Panel {
    * @param {() => void} retry
    */
   fail(error, retry) {
-    const passing = error instanceof Offline || (error instanceof Problem && error.status === 503);
-    this.retry = passing ? retry : undefined;
+    const temporary = error instanceof Offline || (error instanceof Problem && error.status === 503);
+    this.retry = temporary ? retry : undefined;
     const message = error instanceof Error ? error.message : String(error);
     const button = h("button", { type: "button", onclick: retry }, "Try again");
     this.show(h("div", { class: "note bad" }, h("p", {}, message), button));
     announce(message);
   }
 
-  /** Ask again what failed because the service was away or not ready. */
+  /** Repeat a request that failed because the service was unreachable or not ready. */
   recover() {
     this.retry?.();
   }

@@ -1,4 +1,4 @@
-/** How an item stands to the cart, as a badge: a sign, a word and a frame of its own. */
+/** Badge for the relation of an item to the cart: an icon, a word and a distinct border. */
 
 import { h, s } from "./dom.js";
 

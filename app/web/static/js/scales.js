@@ -1,4 +1,4 @@
-/** Axes: round numbers between the smallest and the largest. */
+/** Axis ticks and scales. */
 
 /**
  * About `count` round numbers that cover a range.
@@ -17,7 +17,7 @@ export function ticks(low, high, count) {
 }
 
 /**
- * The numbers of an axis with as many decimals as tell them apart.
+ * Labels of the ticks, with as many decimals as needed to distinguish them.
  * @param {number[]} values
  */
 export function tickLabels(values) {
@@ -26,9 +26,9 @@ export function tickLabels(values) {
 }
 
 /**
- * From values to places.
+ * A linear scale from values to positions.
  * @param {[number, number]} values
- * @param {[number, number]} places
+ * @param {[number, number]} positions
  * @returns {(value: number) => number}
  */
 export function scale([low, high], [from, to]) {

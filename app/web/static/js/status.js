@@ -1,4 +1,4 @@
-/** Whether the service answers, in the corner of both pages. */
+/** Status of the service in the header of both pages. */
 
 import { Offline, ask, connection } from "./api.js";
 import { byId } from "./dom.js";
@@ -6,21 +6,21 @@ import { byId } from "./dom.js";
 const PERIOD = 4000;
 
 /**
- * Look at /readyz now and then; `reconnected` runs when the service is back.
+ * Poll /readyz; calls `reconnected` when the service becomes ready again.
  * @param {() => void} reconnected
  * @param {(ready: { status: string, model_version?: string } | Error) => void} [seen]
  */
 export function watchStatus(reconnected, seen = () => {}) {
   const status = byId("status");
   const banner = byId("offline");
-  /** @param {string} state @param {string} text @param {string} [alarm] */
-  function show(state, text, alarm = "") {
+  /** @param {string} state @param {string} text @param {string} [alert] */
+  function show(state, text, alert = "") {
     status.dataset.state = state;
     status.textContent = text;
-    if (banner.textContent !== alarm) banner.textContent = alarm;
-    banner.hidden = alarm === "";
+    if (banner.textContent !== alert) banner.textContent = alert;
+    banner.hidden = alert === "";
   }
-  const lost = () => show("offline", "offline", "The service cannot be reached. What you see is from before; it is tried again every few seconds.");
+  const lost = () => show("offline", "offline", "The service cannot be reached. This page shows old data; retrying every few seconds.");
   connection.addEventListener("lost", lost);
 
   async function look() {

@@ -1,4 +1,4 @@
-/** The admin key: asked once, kept in a variable of this module, gone with the tab. */
+/** The admin key: requested once and kept in memory only, until the page is closed. */
 
 import { Problem, ask } from "../api.js";
 import { byId } from "../dom.js";
@@ -6,7 +6,7 @@ import { byId } from "../dom.js";
 /** @type {string | undefined} */
 let key;
 
-/** Tells of a new or dropped key as `key`. */
+/** Dispatches `key` when the key is set or removed. */
 export const admin = new EventTarget();
 
 /** Whether there is a key. */
@@ -28,9 +28,9 @@ function setKey(next) {
 export const withKey = (call) => ({ ...call, adminKey: key ?? "" });
 
 /**
- * Ask as an operator: for the key first if there is none, and again if it was wrong.
+ * Send a request with the admin key; asks for the key if there is none, and removes a refused key.
  * @param {import("../api.js").Call} call
- * @returns {Promise<any>} undefined if the person would rather not
+ * @returns {Promise<any>} undefined if no key was entered
  */
 export async function askAsAdmin(call) {
   if (!hasKey() && !(await requestKey())) return undefined;
@@ -42,10 +42,10 @@ export async function askAsAdmin(call) {
   }
 }
 
-/** Drop a key that the service does not take. */
+/** Remove the key. */
 export const dropKey = () => setKey(undefined);
 
-/** @returns {Promise<boolean>} whether a key was given */
+/** @returns {Promise<boolean>} whether a key was entered */
 export function requestKey() {
   const dialog = /** @type {HTMLDialogElement} */ (byId("admin-dialog"));
   const input = /** @type {HTMLInputElement} */ (byId("admin-key"));
@@ -63,7 +63,7 @@ export function requestKey() {
   });
 }
 
-/** Make the button of the header work. */
+/** Connect the button in the header. */
 export function startAdmin() {
   byId("admin-cancel").addEventListener("click", () => /** @type {HTMLDialogElement} */ (byId("admin-dialog")).close(""));
   byId("admin").addEventListener("click", () => (hasKey() ? dropKey() : requestKey()));

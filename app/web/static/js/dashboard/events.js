@@ -1,13 +1,13 @@
-/** Server-sent events by fetch: the browser's own EventSource cannot send the admin key. */
+/** Server-sent events by fetch, because EventSource cannot send the admin key. */
 
 import { open } from "../api.js";
 
 /** @typedef {{ id: string, event: string, data: string }} ServerEvent */
 
 /**
- * Every event of a stream until it ends.
+ * The events of a stream until it ends.
  * @param {import("../api.js").Call} call
- * @param {string} after the id of the last event seen; "0-0" begins with the first one
+ * @param {string} after id of the last event received; "0-0" starts with the first event
  * @returns {AsyncGenerator<ServerEvent>}
  */
 export async function* follow(call, after) {

@@ -1,4 +1,4 @@
-/** The item explorer: pick an item, see what goes with it and what replaces it. */
+/** Item explorer: complements and substitutes of an item. */
 
 import { ask, itemPath } from "../api.js";
 import { announce, byId, h } from "../dom.js";
@@ -10,12 +10,12 @@ import { relationGraph } from "./graph.js";
 const COUNT = 6;
 const MATCHES = 12;
 
-/** Searches /items and draws both lists of /items/{id}/related. */
+/** Searches /items and shows both lists of /items/{id}/related. */
 export class Explorer {
   constructor() {
     this.panel = new Panel(byId("explorer"), { delay: 0, lines: 4 });
     this.latest = new Latest(180);
-    this.input = /** @type {HTMLInputElement} */ (h("input", { id: "explore", type: "search", list: "matches", placeholder: "Search an item", autocomplete: "off", maxlength: 100 }));
+    this.input = /** @type {HTMLInputElement} */ (h("input", { id: "explore", type: "search", list: "matches", placeholder: "Search for an item", autocomplete: "off", maxlength: 100 }));
     this.matches = h("datalist", { id: "matches" });
     this.title = h("p", { class: "soft" });
     this.panel.root.prepend(h("div", { class: "picker" }, h("div", {}, h("label", { class: "hidden", for: "explore" }, "Item"), this.input, this.matches), this.title));
@@ -29,14 +29,14 @@ export class Explorer {
     this.panel.recover();
   }
 
-  /** The chosen item as the present model knows it; at first, or if it does not, its most popular one. */
+  /** Show the chosen item; the most popular one if none is chosen or the active model does not know it. */
   async refresh() {
     const [same, popular] = await Promise.all([this.itemId, ""].map((q) => ask({ path: "/items", query: { q, limit: MATCHES } }))).catch(() => []);
     const item = same?.items.find((/** @type {any} */ found) => found.item_id === this.itemId) ?? popular?.items[0];
     if (item) this.explore(item.item_id);
   }
 
-  /** The item that is typed out, or named by a suggestion. */
+  /** The found item whose name or id equals the input. */
   named() {
     const text = this.input.value.trim();
     return this.found.find((item) => nameOf(item) === text || item.item_id === text);
@@ -55,7 +55,7 @@ export class Explorer {
     this.matches.replaceChildren(...this.found.map((item) => h("option", { value: nameOf(item) })));
   }
 
-  /** Enter takes the best match. */
+  /** Explore the item in the input; Enter takes the best match. */
   choose() {
     const item = this.named() ?? this.found[0];
     if (item && this.input.value.trim()) this.explore(item.item_id);
@@ -75,15 +75,15 @@ export class Explorer {
   /** @param {any} item @param {any[]} withIt @param {any[]} instead */
   show(item, withIt, instead) {
     const words = `${nameOf(item)}: ${plural(withIt.length, "complement")}, ${plural(instead.length, "substitute")}.`;
-    this.title.textContent = `${words} A number is the lift: how much more often two are together than by chance, with its 95 % interval. The surest come first.`;
+    this.title.textContent = `${words} The numbers are lifts (how many times as often the two items are bought together as by chance) with 95 % intervals, strongest evidence first.`;
     announce(words);
     if (!withIt.length && !instead.length) {
-      this.panel.show(note("The baskets tie this item to no other."));
+      this.panel.show(note("No complements or substitutes found for this item."));
       return;
     }
     const view = h("div", { class: "scroll" }, relationGraph(item, instead, withIt, (other) => this.explore(other)));
     this.panel.show(view);
-    // On a phone the graph is wider than the screen: begin where there is something to see.
+    // On a phone the graph is wider than the screen: scroll to where the items are.
     view.scrollLeft = (view.scrollWidth - view.clientWidth) * (instead.length ? 0.5 : 1);
   }
 }

@@ -1,4 +1,4 @@
-/** An item between what replaces it and what goes with it, as a small graph. */
+/** Graph of an item between its substitutes and its complements. */
 
 import { s } from "../dom.js";
 import { figure, nameOf, plural } from "../format.js";
@@ -33,10 +33,10 @@ export function relationGraph(item, substitutes, complements, pick) {
   });
   const sides = [...fan(substitutes, "substitute"), ...fan(complements, "complement")];
   return s("svg", { class: "graph", viewBox: `0 0 ${WIDTH} ${height}`, role: "group", "aria-label": label },
-    s("text", { class: "side substitute", x: 0, y: 14 }, "⇄ replaced by"),
-    s("text", { class: "side complement", x: WIDTH, y: 14, "text-anchor": "end" }, "+ goes with"),
-    substitutes.length ? null : s("text", { class: "lift", x: 0, y: middle + 4 }, "nothing that the baskets show"),
-    complements.length ? null : s("text", { class: "lift", x: WIDTH, y: middle + 4, "text-anchor": "end" }, "nothing that the baskets show"),
+    s("text", { class: "side substitute", x: 0, y: 14 }, "⇄ substitutes"),
+    s("text", { class: "side complement", x: WIDTH, y: 14, "text-anchor": "end" }, "+ complements"),
+    substitutes.length ? null : s("text", { class: "lift", x: 0, y: middle + 4 }, "none found"),
+    complements.length ? null : s("text", { class: "lift", x: WIDTH, y: middle + 4, "text-anchor": "end" }, "none found"),
     sides.map((side) => side.edge),
     sides.map((side) => side.node),
     s("g", { class: "centre" },
@@ -50,7 +50,7 @@ function edge(other, relation, middle, y) {
   const from = WIDTH / 2 + sign * 115;
   const to = WIDTH / 2 + sign * (WIDTH / 2 - BOX.width);
   const bend = (from + to) / 2;
-  // A lift of 100 is not a hundred times as thick as one of 1.
+  // Logarithmic: a lift of 100 would otherwise be 100 times as thick as a lift of 1.
   const width = Math.min(6, 1 + 0.7 * Math.abs(Math.log2(Math.max(other.lift, 1 / 32))));
   return s("path", { class: `edge ${relation}`, d: `M${from} ${middle}C${bend} ${middle} ${bend} ${y} ${to} ${y}`, "stroke-width": width.toFixed(1) });
 }
@@ -58,7 +58,7 @@ function edge(other, relation, middle, y) {
 /** @param {Related} other */
 function evidence(other) {
   const counted = other.together === null ? "" : `together in ${plural(other.together, "basket")}, `;
-  return `${counted}by chance in ${figure(other.by_chance)}`;
+  return `${counted}expected by chance: ${figure(other.by_chance)}`;
 }
 
 /** @param {Related} other @param {Relation} relation @param {number} y @param {(itemId: string) => void} pick */
@@ -69,7 +69,7 @@ function node(other, relation, y, pick) {
   const lift = `×${figure(other.lift)} (${figure(other.lift_low)}–${figure(other.lift_high)})`;
   return s("g", {
     class: "node", tabindex: 0, role: "button",
-    "aria-label": `${text} ${lift}, ${relation}: explore it`,
+    "aria-label": `${text} ${lift}, ${relation}: explore`,
     onclick: choose,
     onkeydown: (/** @type {KeyboardEvent} */ event) => {
       if (event.key !== "Enter" && event.key !== " ") return;

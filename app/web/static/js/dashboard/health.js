@@ -1,4 +1,4 @@
-/** Whether the service is ready, and what it misses if not. */
+/** Readiness of the service, and what is missing if it is not ready. */
 
 import { Offline } from "../api.js";
 import { byId, h, s } from "../dom.js";
@@ -8,7 +8,7 @@ import { Panel } from "../panel.js";
 const SIGNS = { ready: "M4 12l5 5L20 6", unready: "M12 4v9M12 18v1", offline: "M5 5l14 14M19 5L5 19" };
 const WORDS = { ready: "Ready", unready: "Not ready", offline: "Unreachable" };
 
-/** Shows the answers of /readyz. */
+/** Shows the answer of GET /readyz. */
 export class HealthPanel {
   constructor() {
     this.panel = new Panel(byId("health"), { lines: 2 });
@@ -19,9 +19,9 @@ export class HealthPanel {
   show(ready) {
     const state = ready instanceof Offline ? "offline" : ready instanceof Error ? "unready" : "ready";
     const facts = state === "ready"
-      ? [["Model", ready.model_version], ["Refused", ready.refused_version && `${ready.refused_version}: ${ready.refused_because}`]]
+      ? [["Model", ready.model_version], ["Refused version", ready.refused_version && `${ready.refused_version}: ${ready.refused_because}`]]
       : [["Reason", ready.message]];
-    facts.push(["Looked", date(new Date().toISOString())]);
+    facts.push(["Checked", date(new Date().toISOString())]);
     this.panel.show(h("div", { class: "stack" },
       h("p", { class: "big", "data-state": state },
         s("svg", { viewBox: "0 0 24 24", "aria-hidden": "true" }, s("path", { d: SIGNS[state] })), WORDS[state]),

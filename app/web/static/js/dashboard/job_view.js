@@ -1,10 +1,10 @@
-/** One training job: its state, its progress and the curve of its fit so far. */
+/** One training job: state, progress and training curve. */
 
 import { lineChart } from "../charts.js";
 import { h } from "../dom.js";
 import { count, date, duration, figure } from "../format.js";
 
-/** @typedef {Record<string, any>} Job as GET /training-jobs/{id} gives it */
+/** @typedef {Record<string, any>} Job the answer of GET /training-jobs/{id} */
 
 /** @type {Record<string, string>} */
 const PHASES = {
@@ -14,10 +14,10 @@ const PHASES = {
   tuning: "tuning",
   publishing: "publishing",
   comparing: "comparing with the active model",
-  activating: "going live",
+  activating: "activating",
 };
 
-/** Redraws itself with every event. */
+/** Redrawn with every event of the job. */
 export class JobView {
   /** @param {Job} job @param {() => void} cancel */
   constructor(job, cancel) {
@@ -27,9 +27,9 @@ export class JobView {
     this.curve = [];
     this.facts = h("div", { class: "stack" });
     this.chart = h("div", {});
-    this.complaint = h("p", { class: "small" });
+    this.error = h("p", { class: "small" });
     this.button = h("button", { type: "button", "aria-label": `Cancel job ${job.job_id}`, onclick: cancel }, "Cancel");
-    this.root = h("li", { class: "job", "data-job": job.job_id }, h("div", { class: "stack" }, this.facts, this.complaint, h("div", {}, this.button)), this.chart);
+    this.root = h("li", { class: "job", "data-job": job.job_id }, h("div", { class: "stack" }, this.facts, this.error, h("div", {}, this.button)), this.chart);
     this.draw();
   }
 
@@ -51,8 +51,8 @@ export class JobView {
   }
 
   /** @param {string} message */
-  complain(message) {
-    this.complaint.textContent = message;
+  showError(message) {
+    this.error.textContent = message;
   }
 
   draw() {
@@ -63,7 +63,7 @@ export class JobView {
       h("div", { class: "row" }, h("h3", {}, h("code", {}, job.job_id)), h("span", { class: "state", "data-state": job.state }, job.state)),
       open ? this.progress() : this.outcome());
     if (!this.curve.length) {
-      this.chart.replaceChildren(h("p", { class: "soft small" }, open ? "The curve appears with the first evaluation." : "This job left no curve."));
+      this.chart.replaceChildren(h("p", { class: "soft small" }, open ? "The training curve appears after the first evaluation." : "This job has no training curve."));
       return;
     }
     const last = /** @type {[number, number]} */ (this.curve.at(-1));
@@ -89,10 +89,10 @@ export class JobView {
     const { job } = this;
     const facts = [
       ["Ended", date(job.ended_at)],
-      ["Version", job.version && `${job.version}${job.activated ? ", live" : ""}`],
+      ["Version", job.version && `${job.version}${job.activated ? ", activated" : ""}`],
       ["Learned from", job.baskets && `${count(job.baskets)} baskets, ${count(job.items)} items`],
       ["Validation", job.validation_log_likelihood !== null && figure(job.validation_log_likelihood)],
-      ["Gate", job.gate && `${job.gate.metric} ${figure(job.gate.candidate)} against ${figure(job.gate.rival_figure ?? job.gate.active)} of ${job.gate.rival ?? "the model before"}`],
+      ["Comparison", job.gate && `${job.gate.metric} ${figure(job.gate.candidate)} against ${figure(job.gate.rival_figure ?? job.gate.active)} of ${job.gate.rival ?? "the active model"}`],
       ["Reason", job.error],
       ["Note", job.note],
     ].filter(([, value]) => value);

@@ -1,4 +1,4 @@
-/** Training jobs; those that wait or run are followed live. */
+/** Training jobs; queued and running jobs are followed live. */
 
 import { Problem, isAbort } from "../api.js";
 import { announce, byId, h } from "../dom.js";
@@ -10,9 +10,9 @@ import { JobView } from "./job_view.js";
 const ENDED = ["succeeded", "failed", "cancelled", "rejected"];
 const SHOWN = 5;
 const CALL = { path: "/training-jobs" };
-const AGAIN = 2000;
+const RETRY = 2000;
 
-/** Shows GET /training-jobs and each open job's events; tells of an ended job as `published`. */
+/** Shows GET /training-jobs and the events of each job; dispatches `published` when a job ends. */
 export class JobsPanel extends EventTarget {
   constructor() {
     super();
@@ -33,7 +33,7 @@ export class JobsPanel extends EventTarget {
       this.views.forEach((view) => view.stop());
       this.views.clear();
       const button = h("button", { type: "button", onclick: requestKey }, "Enter the admin key");
-      this.panel.load(async () => {}, () => this.panel.show(note(h("p", {}, "Training jobs are for operators."), button)));
+      this.panel.load(async () => {}, () => this.panel.show(note(h("p", {}, "Training jobs need the admin key."), button)));
       return;
     }
     this.panel.load(() => askAsAdmin(CALL), (answer) => this.show(answer));
@@ -45,17 +45,17 @@ export class JobsPanel extends EventTarget {
     for (const job of answer.jobs.slice(0, SHOWN)) this.view(job);
     this.draw();
     if (!answer.worker_alive) {
-      this.panel.content.prepend(h("p", { class: "soft small" }, "No worker is alive: jobs wait until one is started with ", h("code", {}, "python -m app worker"), "."));
+      this.panel.content.prepend(h("p", { class: "soft small" }, "No worker is running. Jobs stay queued until one is started with ", h("code", {}, "python -m app worker"), "."));
     }
   }
 
   draw() {
     const views = [...this.views.values()].sort((a, b) => (a.job.job_id < b.job.job_id ? 1 : -1)).slice(0, SHOWN);
     this.list.replaceChildren(...views.map((view) => view.root));
-    this.panel.show(views.length ? this.list : note("No training job yet. The form above starts one."));
+    this.panel.show(views.length ? this.list : note("No training jobs yet. Start one with the Retrain form."));
   }
 
-  /** @param {any} job a job that was just ordered */
+  /** @param {any} job a job that was just started */
   begin(job) {
     this.view(job);
     this.draw();
@@ -72,7 +72,7 @@ export class JobsPanel extends EventTarget {
   }
 
   /**
-   * All events from the first one on, so that the curve is whole; a broken stream is taken up where it broke.
+   * Follow a job from its first event, so that the curve is complete; a broken stream is resumed after the last event.
    * @param {JobView} view
    * @param {string} after
    */
@@ -89,13 +89,13 @@ export class JobsPanel extends EventTarget {
       if (isAbort(error) || error instanceof Problem) return;
     }
     if (view.signal.aborted) return;
-    if (!ENDED.includes(view.job.state)) setTimeout(() => this.follow(view, last), AGAIN);
+    if (!ENDED.includes(view.job.state)) setTimeout(() => this.follow(view, last), RETRY);
     else if (wasOpen) this.ended(view.job);
   }
 
   /** @param {any} job */
   ended(job) {
-    announce(`The training job has ${job.state}${job.activated ? ", and its model is live" : ""}.`);
+    announce(`Training job ${job.state}${job.activated ? ", and its model is active" : ""}.`);
     this.dispatchEvent(new Event("published"));
   }
 
@@ -105,7 +105,7 @@ export class JobsPanel extends EventTarget {
       await askAsAdmin({ method: "POST", path: `/training-jobs/${jobId}/cancel` });
     } catch (error) {
       announce(/** @type {Error} */ (error).message);
-      this.views.get(jobId)?.complain(/** @type {Error} */ (error).message);
+      this.views.get(jobId)?.showError(/** @type {Error} */ (error).message);
     }
   }
 }

@@ -1,4 +1,4 @@
-/** The dashboard: wires the panels to each other. */
+/** Entry point of the dashboard: connects the panels. */
 
 import { watchStatus } from "../status.js";
 import { startAdmin } from "./admin.js";
@@ -26,7 +26,7 @@ watchStatus(
     health.show(ready);
     const version = ready instanceof Error ? undefined : ready.model_version;
     if (version === undefined || version === shown) return;
-    // Another model has gone live, from here or from elsewhere.
+    // Another model was activated, on this page or elsewhere.
     shown = version;
     model.refresh();
     versions.refresh();

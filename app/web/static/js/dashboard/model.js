@@ -1,4 +1,4 @@
-/** The model in use: what it is, and how it does against simple baselines. */
+/** The active model: its properties, and its quality compared with baselines. */
 
 import { ask } from "../api.js";
 import { barChart } from "../charts.js";
@@ -13,16 +13,16 @@ const METRICS = { validation_log_likelihood: "Validation", test_log_likelihood: 
 const NAMES = { tripod: "Tripod", popularity: "Popularity", item_knn: "Item-KNN", confidence: "Confidence", ease: "EASE-R", als: "ALS", blend: "Blend without determinant" };
 
 /**
- * Whether its probabilities are true; nothing for versions that were not measured.
+ * Calibration on unseen carts; null for versions without it.
  * @param {any} calibration
  */
-function truth(calibration) {
+function calibrationText(calibration) {
   if (!calibration?.next_item) return null;
   const { first, first_ten: ten, queries } = calibration.next_item;
   const share = (/** @type {number} */ value) => h("b", { class: "number" }, percent(value));
   return h("p", { class: "small", id: "truth" },
-    "The first suggestion claims ", share(first.claimed), " and comes true in ", share(first.true),
-    "; the first ten claim ", share(ten.claimed), " and hold the next item in ", share(ten.true), ` of ${count(queries)} unseen carts.`);
+    `Calibration on ${count(queries)} unseen carts: the first recommendation was the next item in `, share(first.true), " of them (predicted: ", share(first.claimed),
+    "), and the first ten contained it in ", share(ten.true), " (predicted: ", share(ten.claimed), ").");
 }
 
 /** Shows GET /models/active and the version's report. */
@@ -52,12 +52,12 @@ export class ModelPanel {
       ["Trained", date(model.created_at)],
       ["Kernel", `${model.kind}, rank ${model.rank}`],
       ["Items", count(model.items)],
-      ["Knobs of bundles", `β ${figure(knobs.relevance)}, γ ${figure(knobs.popularity)}, ω ${figure(knobs.decoupling)}`],
-      ...Object.entries(METRICS).filter(([name]) => name in model.metrics).map(([name, word]) => [word, `${figure(model.metrics[name])} log-likelihood a basket`]),
+      ["Bundle parameters", `β ${figure(knobs.relevance)}, γ ${figure(knobs.popularity)}, ω ${figure(knobs.decoupling)}`],
+      ...Object.entries(METRICS).filter(([name]) => name in model.metrics).map(([name, word]) => [word, `${figure(model.metrics[name])} log-likelihood per basket`]),
     ];
     this.panel.show(h("div", { class: "model" },
       h("dl", { class: "facts" }, facts.flatMap(([name, value]) => [h("dt", {}, name), h("dd", {}, value)])),
-      h("div", { class: "stack" }, truth(model.calibration), report ? comparison(report) : note("This version came without a report, so there is nothing to compare it with. ", h("code", {}, "python -m training evaluate"), " makes one."))));
+      h("div", { class: "stack" }, calibrationText(model.calibration), report ? comparison(report) : note("This version has no report. ", h("code", {}, "python -m training evaluate"), " creates one."))));
   }
 }
 
@@ -68,6 +68,6 @@ function comparison(report) {
     .map(([name, figures]) => ({ name: NAMES[name] ?? name, value: figures[METRIC], interval: figures.intervals?.[METRIC], ours: name === "tripod" }));
   const queries = report.models.tripod?.queries;
   return h("figure", {},
-    barChart({ label: bars.map((bar) => `${bar.name} ${figure(bar.value)}`).join(", "), x: `${METRIC}, percent`, bars }),
-    h("figcaption", { class: "soft small" }, `How often the held-out item is among the first ten${queries ? `, ${count(queries)} baskets` : ""}; whiskers are 95 % intervals.`));
+    barChart({ label: bars.map((bar) => `${bar.name} ${figure(bar.value)}`).join(", "), x: `${METRIC}, %`, bars }),
+    h("figcaption", { class: "soft small" }, `Share of queries whose held-out item is among the first ten${queries ? `, ${count(queries)} baskets` : ""}; the lines are 95 % intervals.`));
 }

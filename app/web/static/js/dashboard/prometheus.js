@@ -1,4 +1,4 @@
-/** Prometheus' text format, as far as histograms of requests need it. */
+/** Parser for the request histograms in the Prometheus text format. */
 
 /** @typedef {{ name: string, labels: Record<string, string>, value: number }} Sample */
 /** @typedef {{ count: number, sum: number, errors: number, buckets: Map<number, number> }} Traffic cumulative buckets by their upper bound */
@@ -20,10 +20,10 @@ export function parse(text) {
 }
 
 /** @returns {Traffic} */
-const nothing = () => ({ count: 0, sum: 0, errors: 0, buckets: new Map() });
+const empty = () => ({ count: 0, sum: 0, errors: 0, buckets: new Map() });
 
 /**
- * What every route has answered so far.
+ * Request histograms by route.
  * @param {Sample[]} samples
  * @returns {Map<string, Traffic>}
  */
@@ -33,7 +33,7 @@ export function trafficByRoute(samples) {
   for (const { name, labels, value } of samples) {
     if (!name.startsWith("tripod_request_seconds")) continue;
     const key = `${labels.method} ${labels.route}`;
-    const traffic = routes.get(key) ?? nothing();
+    const traffic = routes.get(key) ?? empty();
     routes.set(key, traffic);
     if (name.endsWith("_count")) {
       traffic.count += value;
@@ -48,11 +48,11 @@ export function trafficByRoute(samples) {
 }
 
 /**
- * The sum of several.
+ * The sum of several histograms.
  * @param {Iterable<Traffic>} parts
  */
-export function together(parts) {
-  const total = nothing();
+export function sum(parts) {
+  const total = empty();
   for (const part of parts) {
     total.count += part.count;
     total.sum += part.sum;
@@ -63,7 +63,7 @@ export function together(parts) {
 }
 
 /**
- * What came since an earlier look; a restarted service counts from zero again.
+ * The requests since an earlier sample; a restarted service counts from zero again.
  * @param {Traffic} now
  * @param {Traffic} before
  * @returns {Traffic}
@@ -75,7 +75,7 @@ export function since(now, before) {
 }
 
 /**
- * The time within which this share was answered, interpolated inside its bucket; null without requests.
+ * Latency quantile, interpolated within its bucket; null without requests.
  * @param {Traffic} traffic
  * @param {number} share
  */

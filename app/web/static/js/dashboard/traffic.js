@@ -5,17 +5,17 @@ import { lineChart } from "../charts.js";
 import { byId, h } from "../dom.js";
 import { count, duration } from "../format.js";
 import { Panel, note } from "../panel.js";
-import { parse, quantile, since, together, trafficByRoute } from "./prometheus.js";
+import { parse, quantile, since, sum, trafficByRoute } from "./prometheus.js";
 
 const PERIOD = 2000;
 const KEPT = 60;
 const CALL = { path: "/metrics" };
-// What this page itself asks for again and again says nothing about the shop.
-const OURS = /^\w+ (\/metrics|\/readyz|\/healthz|\/static\/.*|unmatched)$/;
+// Polled by this page and by monitoring: not traffic of the shop.
+const IGNORED = /^\w+ (\/metrics|\/readyz|\/healthz|\/static\/.*|unmatched)$/;
 
-/** @typedef {{ at: number, rate: number, half: number | null, most: number | null }} Moment */
+/** @typedef {{ at: number, rate: number, median: number | null, p95: number | null }} Moment */
 
-/** Two charts and a table over the same samples. */
+/** Charts of rate and latency, and a table of routes, from the same samples. */
 export class TrafficPanels {
   constructor() {
     this.rate = new Panel(byId("rate"), { lines: 3 });
@@ -29,21 +29,21 @@ export class TrafficPanels {
   async start() {
     try {
       const response = await open(CALL);
-      this.take(trafficByRoute(parse(await response.text())), performance.now() / 1000);
+      this.update(trafficByRoute(parse(await response.text())), performance.now() / 1000);
     } catch (error) {
-      if (!isAbort(error)) this.before = undefined; // the time without answers is no time without requests
+      if (!isAbort(error)) this.before = undefined; // the service was unreachable: a rate over this time would be wrong
     }
     setTimeout(() => this.start(), PERIOD);
   }
 
   /** @param {Map<string, import("./prometheus.js").Traffic>} all @param {number} now */
-  take(all, now) {
-    const routes = new Map([...all].filter(([route]) => !OURS.test(route)));
-    const total = together(routes.values());
+  update(all, now) {
+    const routes = new Map([...all].filter(([route]) => !IGNORED.test(route)));
+    const total = sum(routes.values());
     if (this.before) {
       const passed = since(total, this.before.total);
       const rate = passed.count / (now - this.before.now);
-      this.moments.push({ at: now, rate, half: quantile(passed, 0.5), most: quantile(passed, 0.95) });
+      this.moments.push({ at: now, rate, median: quantile(passed, 0.5), p95: quantile(passed, 0.95) });
       this.moments = this.moments.slice(-KEPT);
     }
     this.before = { total, now };
@@ -62,17 +62,17 @@ export class TrafficPanels {
       return found === null ? [] : [/** @type {[number, number]} */ ([moment.at - now, found])];
     });
     this.rate.show(lineChart({
-      label: `Requests a second, now ${latest.rate.toFixed(1)}`, x: "seconds from now", y: "requests a second", xRange, fromZero: true,
+      label: `Requests per second, now ${latest.rate.toFixed(1)}`, x: "seconds from now", y: "requests per second", xRange, fromZero: true,
       series: [{ name: "rate", points: line((moment) => moment.rate) }],
     }));
-    const half = line((moment) => moment.half && moment.half * 1000);
-    if (!half.length) {
-      this.latency.show(note("No request since this page was opened. Use the shop, and its times appear here."));
+    const median = line((moment) => moment.median && moment.median * 1000);
+    if (!median.length) {
+      this.latency.show(note("No requests since this page was opened. Use the shop to see latencies here."));
       return;
     }
     this.latency.show(lineChart({
-      label: "Time to answer, median and 95th percentile", x: "seconds from now", y: "milliseconds", xRange, fromZero: true,
-      series: [{ name: "median", points: half }, { name: "95 %", points: line((moment) => moment.most && moment.most * 1000) }],
+      label: "Latency, median and 95th percentile", x: "seconds from now", y: "milliseconds", xRange, fromZero: true,
+      series: [{ name: "median", points: median }, { name: "95th pct.", points: line((moment) => moment.p95 && moment.p95 * 1000) }],
     }));
   }
 
@@ -83,7 +83,7 @@ export class TrafficPanels {
       this.routes.show(note("No requests yet."));
       return;
     }
-    const heads = ["Route", "Requests", "95 %", "Errors"].map((name, index) => h("th", { scope: "col", class: index ? "figure" : "" }, name));
+    const heads = ["Route", "Requests", "p95", "Errors"].map((name, index) => h("th", { scope: "col", class: index ? "figure" : "" }, name));
     this.routes.show(h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Requests by route" },
       h("table", {}, h("thead", {}, h("tr", {}, heads)), h("tbody", {}, busiest.map(([route, traffic]) => h("tr", {},
         h("td", {}, h("code", {}, route)),

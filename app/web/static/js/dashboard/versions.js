@@ -1,4 +1,4 @@
-/** The versions in the store: activate, go back, delete, read the report. */
+/** Versions in the model store: activate, roll back, delete, open the report. */
 
 import { ask } from "../api.js";
 import { announce, byId, h } from "../dom.js";
@@ -30,7 +30,7 @@ export class VersionsPanel {
   /** @param {{ in_use: string | null, models: any[] }} answer */
   show({ in_use: inUse, models }) {
     if (!models.length) {
-      this.panel.show(note("The store is empty. A training job publishes the first version."));
+      this.panel.show(note("The model store is empty. A training job publishes the first version."));
       return;
     }
     const heads = ["Version", "Trained", "State", "Report", ""].map((name) => h("th", { scope: "col" }, name || h("span", { class: "hidden" }, "Actions")));
@@ -58,11 +58,11 @@ export class VersionsPanel {
 
   /** @param {string} version @param {string} path */
   activate(version, path) {
-    return this.act({ method: "POST", path }, `${version} answers from now on.`);
+    return this.act({ method: "POST", path }, `${version} is now active.`);
   }
 
   /**
-   * The first click asks, the second one does it.
+   * The first click asks for confirmation, the second one deletes.
    * @param {Event} event
    * @param {string} version
    * @param {string} path
@@ -70,12 +70,12 @@ export class VersionsPanel {
   confirmDelete(event, version, path) {
     const button = /** @type {HTMLButtonElement} */ (event.currentTarget);
     if (button.dataset.sure) {
-      this.act({ method: "DELETE", path }, `${version} is deleted.`);
+      this.act({ method: "DELETE", path }, `${version} was deleted.`);
       return;
     }
     button.dataset.sure = "yes";
-    button.textContent = "Really delete";
-    button.setAttribute("aria-label", `Really delete ${version}`);
+    button.textContent = "Confirm delete";
+    button.setAttribute("aria-label", `Confirm: delete ${version}`);
   }
 
   /** @param {import("../api.js").Call} call @param {string} done */

@@ -1,13 +1,13 @@
-/** The cart: quantities, removal, a swap for a substitute, the total, the checkout. */
+/** Cart panel: quantities, removal, substitutes, total and checkout. */
 
-import { ask, itemPath } from "../api.js";
+import { ask, isAbort } from "../api.js";
 import { announce, byId, h } from "../dom.js";
 import { nameOf, plural, price } from "../format.js";
+import { Latest } from "../latest.js";
 import { Panel, note } from "../panel.js";
-import { badge } from "../relation.js";
+import { swapChoices } from "./swaps.js";
 
-
-/** Shows the cart as the service has it. */
+/** Shows the cart that the service stores. */
 export class CartPanel {
   /** @param {import("./state.js").Shop} shop */
   constructor(shop) {
@@ -15,6 +15,11 @@ export class CartPanel {
     this.message = h("div", {});
     byId("cart-body").append(this.message);
     this.panel = new Panel(byId("cart-body"), { delay: 0, lines: 2 });
+    this.offers = new Latest(0);
+    /** @type {Map<string, (entry: any) => void>} shows the replacements of an item below its line */
+    this.openSwaps = new Map();
+    /** @type {Set<string>} items announced as out of stock */
+    this.soldOut = new Set();
   }
 
   start() {
@@ -24,10 +29,11 @@ export class CartPanel {
   recover() {
     this.message.replaceChildren();
     this.panel.recover();
+    if (this.shop.lines.length) this.offerSwaps();
   }
 
   /**
-   * Do it, or say why not and leave the cart as it is; true if it was done.
+   * Run an action and show its error, if any; returns whether it succeeded.
    * @param {() => Promise<unknown>} action
    */
   async attempt(action) {
@@ -36,19 +42,25 @@ export class CartPanel {
       this.message.replaceChildren();
       return true;
     } catch (error) {
-      const { message } = /** @type {Error} */ (error);
-      this.message.replaceChildren(h("p", { class: "note bad" }, message));
-      announce(message);
+      this.report(error);
       return false;
     }
+  }
+
+  /** @param {unknown} error */
+  report(error) {
+    const { message } = /** @type {Error} */ (error);
+    this.message.replaceChildren(h("p", { class: "note bad" }, message));
+    announce(message);
   }
 
   render() {
     const { lines, cartId, lastCall } = this.shop;
     if (lastCall) this.panel.showRequest(lastCall);
     else if (cartId) this.panel.showRequest({ path: `/carts/${cartId}` });
+    this.openSwaps.clear();
     if (!lines.length) {
-      this.panel.show(note("Nothing in it yet. Add something from the shelves, and see what the model makes of it."));
+      this.panel.show(note("Your cart is empty. Add an item to see how the recommendations change."));
       return;
     }
     const focused = document.activeElement?.getAttribute("data-focus");
@@ -59,10 +71,11 @@ export class CartPanel {
       h("p", { class: "total number" }, h("span", {}, plural(this.shop.count, "item")), h("span", { id: "cart-total" }, price(total))),
       h("button", { type: "button", class: "primary", onclick: () => this.checkOut() }, "Check out"));
     if (focused) this.focus(focused);
+    this.offerSwaps();
   }
 
   /**
-   * A redrawn button keeps the focus; if its line is gone, the cart takes it.
+   * Restore the focus after a redraw; if the line is gone, the cart gets the focus.
    * @param {string} key
    */
   focus(key) {
@@ -78,17 +91,24 @@ export class CartPanel {
     const set = (quantity) => this.setQuantity(item, quantity);
     const swaps = h("div", { class: "swaps", hidden: true });
     const swap = h("button", { type: "button", class: "quiet", "aria-expanded": "false", "aria-label": `Swap ${name}` }, "Swap");
+    const toggle = (/** @type {boolean} */ open) => {
+      swaps.hidden = !open;
+      swap.setAttribute("aria-expanded", String(open));
+    };
     swap.addEventListener("click", () => {
-      swaps.hidden = !swaps.hidden;
-      swap.setAttribute("aria-expanded", String(!swaps.hidden));
+      toggle(swaps.hidden);
       if (!swaps.hidden) this.showSwaps(item, swaps);
+    });
+    this.openSwaps.set(item.item_id, (entry) => {
+      toggle(true);
+      this.fillSwaps(entry, swaps);
     });
     const step = (/** @type {string} */ sign, /** @type {number} */ by, /** @type {string} */ word) =>
       h("button", { type: "button", "aria-label": `${word} ${name}`, "data-focus": `${sign}${item.item_id}`, onclick: () => set(line.quantity + by) }, sign);
     return h("li", {},
       h("div", { class: "line" },
         h("h3", {}, name),
-        h("span", { class: "quantity" }, step("−", -1, "One less"), h("output", { "aria-label": `Quantity of ${name}` }, line.quantity), step("+", 1, "One more")),
+        h("span", { class: "quantity" }, step("−", -1, "One fewer"), h("output", { "aria-label": `Quantity of ${name}` }, line.quantity), step("+", 1, "One more")),
         h("div", { class: "line-actions small" }, h("span", { class: "soft number" }, this.shop.items.has(item.item_id) ? price(item.price) : "unknown to the model"), swap, h("button", { type: "button", class: "quiet", "aria-label": `Remove ${name}`, onclick: () => set(0) }, "Remove"))),
       swaps);
   }
@@ -99,31 +119,51 @@ export class CartPanel {
     announce(quantity > 0 ? `${nameOf(item)}: ${quantity}.` : `${nameOf(item)} removed.`);
   }
 
+  /** Offer replacements for the items that are out of stock. */
+  async offerSwaps() {
+    const call = { path: `/carts/${this.shop.cartId}/substitutes` };
+    try {
+      const { items } = await this.offers.run((signal) => ask({ ...call, signal }));
+      for (const entry of items) {
+        this.openSwaps.get(entry.item_id)?.(entry);
+        if (!this.soldOut.has(entry.item_id)) announce(`${nameOf(entry)} is out of stock.`);
+      }
+      this.soldOut = new Set(items.map((/** @type {any} */ entry) => entry.item_id));
+    } catch (error) {
+      if (!isAbort(error)) this.report(error);
+    }
+  }
+
   /** @param {import("./state.js").Item} item @param {HTMLElement} place */
   async showSwaps(item, place) {
-    const call = { path: `${itemPath(item.item_id)}/related`, query: { relation: "substitute", k: 4 } };
+    const call = { path: `/carts/${this.shop.cartId}/substitutes`, query: { replace: JSON.stringify([item.item_id]) } };
     this.panel.showRequest(call);
-    place.replaceChildren("Looking …");
+    place.replaceChildren("Loading …");
     try {
-      const { items: found } = await ask(call);
-      this.shop.remember(found);
-      place.replaceChildren(...(found.length ? [this.swapList(item, found)] : ["Nothing replaces it, as far as the baskets tell."]));
+      const { items: [entry] } = await ask(call);
+      this.fillSwaps(entry, place);
     } catch (error) {
       place.replaceChildren(/** @type {Error} */ (error).message);
     }
   }
 
-  /** @param {import("./state.js").Item} item @param {any[]} others */
-  swapList(item, others) {
-    return h("ul", {}, others.map((other) => h("li", {},
-      h("span", {}, badge("substitute", "instead"), " ", nameOf(other)),
-      h("button", { type: "button", "aria-label": `Take ${nameOf(other)} instead of ${nameOf(item)}`, onclick: () => this.attempt(() => this.shop.swap(item.item_id, other.item_id)) }, "Take"))));
+  /** @param {any} entry @param {HTMLElement} place */
+  fillSwaps(entry, place) {
+    this.shop.remember(entry.replacements);
+    place.replaceChildren(h("div", {}, swapChoices(entry, (other) => this.swap(entry, other))));
+  }
+
+  /** @param {import("./state.js").Item} item @param {import("./state.js").Item} other */
+  async swap(item, other) {
+    if (!(await this.attempt(() => this.shop.swap(item.item_id, other.item_id)))) return;
+    announce(`${nameOf(item)} replaced with ${nameOf(other)}.`);
+    byId("cart").focus();
   }
 
   async checkOut() {
     const bought = this.shop.count;
     if (!(await this.attempt(() => this.shop.checkOut()))) return;
-    this.panel.show(note(`Thank you. ${plural(bought, "item")} went into the purchase log, and the next training learns from them.`));
+    this.panel.show(note(`Thank you. ${plural(bought, "item")} added to the purchase log. The next training job learns from them.`));
     announce("Checked out.");
     byId("cart").focus();
   }

@@ -1,4 +1,4 @@
-/** The shelves: search, departments, and a page of items at a time. */
+/** Catalogue: search, departments and pages of items. */
 
 import { ask } from "../api.js";
 import { announce, byId, h } from "../dom.js";
@@ -7,7 +7,7 @@ import { Panel, note } from "../panel.js";
 
 const PAGE = 24;
 
-/** Lists items, the most popular first. */
+/** Lists items, most popular first. */
 export class Catalogue {
   /**
    * @param {import("./state.js").Shop} shop
@@ -43,7 +43,7 @@ export class Catalogue {
         this.department = category;
         this.search();
       });
-      return h("label", {}, radio, category || "Everything", " ", h("span", { class: "soft number" }, count(items)));
+      return h("label", {}, radio, category || "All", " ", h("span", { class: "soft number" }, count(items)));
     });
     byId("departments").append(...chips);
   }
@@ -58,7 +58,7 @@ export class Catalogue {
   show(call, page) {
     this.shop.remember(page.items);
     if (!page.items.length) {
-      this.panel.show(note("Nothing on the shelves is called that. Try fewer letters or another department."));
+      this.panel.show(note("No items found. Try a shorter search or another department."));
       announce("No items found.");
       return;
     }

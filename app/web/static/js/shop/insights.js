@@ -1,4 +1,4 @@
-/** Whether the cart is finished, and how its items get along. */
+/** Insights: predicted size of the basket, coherence and related pairs. */
 
 import { ask } from "../api.js";
 import { byId, h } from "../dom.js";
@@ -6,7 +6,6 @@ import { figure, nameOf, percent, plural } from "../format.js";
 import { ring } from "../meter.js";
 import { Panel, note } from "../panel.js";
 import { badge } from "../relation.js";
-
 
 /** Shows the insights of the cart. */
 export class InsightsPanel {
@@ -22,7 +21,7 @@ export class InsightsPanel {
 
   refresh() {
     if (!this.shop.lines.length) {
-      this.panel.load(async () => {}, () => this.panel.show(note("With something in the cart, this tells what is still missing.")));
+      this.panel.load(async () => {}, () => this.panel.show(note("Add an item to see how complete the cart is.")));
       return;
     }
     const call = { path: `/carts/${this.shop.cartId}/insights` };
@@ -33,28 +32,28 @@ export class InsightsPanel {
   /** @param {any} answer */
   show(answer) {
     this.panel.show(
-      answer.basket_size ? this.forecast(answer) : note("This model was trained by an older release and says nothing about the size of the basket."),
-      answer.coherence && h("p", { class: "small" }, "Its items go together better than those of ",
-        h("b", { class: "number" }, percent(answer.coherence.percentile / 100)), " of all baskets of this size."),
+      answer.basket_size ? this.forecast(answer) : note("This model was trained by an older release and cannot predict the size of the basket."),
+      answer.coherence && h("p", { class: "small" }, "The items go together better than those of ",
+        h("b", { class: "number" }, percent(answer.coherence.percentile / 100)), " of baskets of similar size."),
       this.pairs(answer));
   }
 
   /** @param {any} answer */
   forecast({ probability_complete: complete, expected_further_items: further, basket_size: { low, high } }) {
-    const end = low === high ? plural(low, "kind") : `${low} to ${high} kinds`;
+    const end = low === high ? plural(low, "different item") : `${low} to ${high} different items`;
     return h("div", { class: "gauge" },
-      ring(complete, percent(complete), "likely finished"),
+      ring(complete, percent(complete), "likely complete"),
       h("div", { class: "stack small" },
         h("p", {}, "Most carts like this end with ", h("b", { class: "number" }, end), "."),
-        h("p", {}, h("b", { class: "number" }, figure(Number(further.toFixed(1)))), " more are to be expected on average."),
-        h("p", {}, h("b", { class: "number" }, percent(complete)), " of such carts get nothing more.")));
+        h("p", {}, h("b", { class: "number" }, figure(Number(further.toFixed(1)))), " more items on average."),
+        h("p", {}, h("b", { class: "number" }, percent(complete)), " of such carts get no further item.")));
   }
 
   /** @param {any} answer */
   pairs(answer) {
     const listed = [
       ...answer.complements.slice(0, 2).map((/** @type {any} */ pair) => ["complement", pair, "together"]),
-      ...answer.substitutes.slice(0, 2).map((/** @type {any} */ pair) => ["substitute", pair, "either or"]),
+      ...answer.substitutes.slice(0, 2).map((/** @type {any} */ pair) => ["substitute", pair, "alternatives"]),
     ];
     return listed.length ? h("ul", { class: "pairs" }, listed.map(([relation, pair, word]) => h("li", {},
       badge(relation, word),

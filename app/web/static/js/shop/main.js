@@ -1,4 +1,4 @@
-/** The storefront: wires the panels to the cart. */
+/** Entry point of the storefront: connects the panels to the cart. */
 
 import { announce, byId } from "../dom.js";
 import { nameOf, plural } from "../format.js";
@@ -14,7 +14,7 @@ import { SuggestionsPanel } from "./suggestions.js";
 const shop = new Shop();
 
 /**
- * Put items into the cart, and say so; a failure shows in the cart's panel.
+ * Add items to the cart and announce it; an error is shown in the cart panel.
  * @param {import("./state.js").Item[]} items
  */
 async function add(items) {

@@ -1,10 +1,10 @@
-/** A list that moves from one order to the next, unless the reader prefers stillness. */
+/** Animates a list to a new order, unless the user prefers reduced motion. */
 
-const STILL = matchMedia("(prefers-reduced-motion: reduce)");
+const REDUCED_MOTION = matchMedia("(prefers-reduced-motion: reduce)");
 const MOVE = { duration: 320, easing: "cubic-bezier(0.2, 0.7, 0.2, 1)" };
 
 /**
- * Show these elements in this order; each slides from where its key was before.
+ * Show the elements in this order; each slides from the old position of its key.
  * @param {HTMLElement} list
  * @param {[string, HTMLElement][]} entries
  */
@@ -20,13 +20,13 @@ export function movingTo(list, entries) {
   list.replaceChildren(...entries.map(([, element]) => element));
   for (const [key, element] of entries) {
     if (key === kept) /** @type {HTMLElement | null} */ (element.querySelector(kind))?.focus();
-    if (!STILL.matches) slide(element, before.get(key));
+    if (!REDUCED_MOTION.matches) slide(element, before.get(key));
   }
 }
 
 /**
  * @param {HTMLElement} element
- * @param {number | undefined} top where it was; undefined if it is new
+ * @param {number | undefined} top its old position; undefined if it is new
  */
 function slide(element, top) {
   if (top === undefined) {

@@ -1,4 +1,4 @@
-/** Where a suggestion's probability comes from: a sentence, and on demand the share of each source. */
+/** Explains a recommendation: a summary, and when opened the share of each source. */
 
 import { h } from "../dom.js";
 import { nameOf, percent } from "../format.js";
@@ -6,8 +6,8 @@ import { shareBar } from "../meter.js";
 
 /** @typedef {{ source: "cart_item" | "similar_baskets" | "habit", item_id: string | null, name: string | null, share: number }} Reason */
 
-const SECOND = 0.5; // a second cart item is named if its share is this large beside the first one's
-const NAMED = 0.03; // cart items with smaller shares are one line
+const SECOND = 0.5; // the summary names a second cart item if its share is at least this fraction of the first one's
+const NAMED = 0.03; // cart items with smaller shares are combined into one line
 const LEAST = 0.005; // smaller shares are not listed
 const WORDS = { similar_baskets: "baskets like this one", habit: "bought anyway" };
 
@@ -21,8 +21,8 @@ const words = (reason) => (reason.source === "cart_item" ? ["goes with ", h("b",
 const sum = (reasons) => reasons.reduce((total, reason) => total + reason.share, 0);
 
 /**
- * The source with the largest share; all items of the cart together are one.
- * @param {Reason[]} reasons the largest share first
+ * The summary: the source with the largest share. All cart items together count as one source.
+ * @param {Reason[]} reasons largest share first
  */
 function lead(reasons) {
   const items = reasons.filter((reason) => reason.source === "cart_item");
@@ -34,7 +34,7 @@ function lead(reasons) {
 }
 
 /**
- * The shares worth a line; small ones of cart items are added up.
+ * The lines of the list; small shares of cart items are combined.
  * @param {Reason[]} reasons
  * @returns {{ source: string, share: number, words: import("../dom.js").Child[] }[]}
  */
@@ -46,8 +46,8 @@ function listed(reasons) {
 }
 
 /**
- * The sentence; opened, a bar of all sources and what each of them is, if there are several.
- * @param {Reason[]} reasons the largest share first
+ * The summary, which opens to a bar and a list of sources if there are several.
+ * @param {Reason[]} reasons largest share first
  * @param {boolean} open
  * @param {(open: boolean) => void} onToggle
  */

@@ -1,4 +1,4 @@
-/** What the panels share: the cart, the dials, and the items seen so far. */
+/** Shared state of the panels: cart, dials and known items. */
 
 import { Problem, ask, itemPath } from "../api.js";
 
@@ -9,7 +9,7 @@ import { Problem, ask, itemPath } from "../api.js";
 
 const STORAGE = "tripod.cart";
 
-/** Tells of changes as `cart` and `dials`; every change of the cart is one request to the API. */
+/** Dispatches `cart` and `dials` events; every change of the cart is one API request. */
 export class Shop extends EventTarget {
   constructor() {
     super();
@@ -17,30 +17,30 @@ export class Shop extends EventTarget {
     this.lines = [];
     /** @type {string | null} */
     this.cartId = localStorage.getItem(STORAGE);
-    /** @type {Partial<Dials>} only what is off the centre */
+    /** @type {Partial<Dials>} only dials that are not at 0 */
     this.dials = {};
     /** @type {Map<string, Item>} */
     this.items = new Map();
-    /** @type {Promise<unknown>} changes follow each other, so that quick fingers do not overtake themselves */
-    this.turn = Promise.resolve();
+    /** @type {Promise<unknown>} queue of changes: quick clicks are sent one after the other */
+    this.queue = Promise.resolve();
   }
 
-  /** How many things are in the cart. */
+  /** Sum of the quantities in the cart. */
   get count() {
     return this.lines.reduce((sum, line) => sum + line.quantity, 0);
   }
 
-  /** The cart as a query names it: none before the first item. */
+  /** Query parameters that name the cart; empty before the first item. */
   get basket() {
     return this.lines.length ? { cart_id: this.cartId } : {};
   }
 
-  /** Take up the cart of an earlier visit. */
+  /** Load the cart of an earlier visit. */
   async restore() {
     if (this.cartId === null) return;
     try {
       const cart = await ask({ path: `/carts/${this.cartId}` });
-      if (cart.status === "open") await this.take(cart);
+      if (cart.status === "open") await this.setCart(cart);
       else this.forget();
     } catch (error) {
       if (!(error instanceof Problem && error.status === 404)) throw error;
@@ -53,19 +53,20 @@ export class Shop extends EventTarget {
     return this.change(() => ({ method: "POST", path: `/carts/${this.cartId}/items`, body: { items: lines } }));
   }
 
-  /** @param {string} itemId @param {number} quantity 0 takes it out */
+  /** @param {string} itemId @param {number} quantity 0 removes the item */
   setQuantity(itemId, quantity) {
     const path = `/carts/${this.cartId}${itemPath(itemId)}`;
     return this.change(() => (quantity > 0 ? { method: "PUT", path, body: { quantity } } : { method: "DELETE", path }));
   }
 
-  /** @param {string} itemId @param {string} other */
+  /** @param {string} itemId @param {string} other which gets the same quantity */
   async swap(itemId, other) {
-    await this.add([{ item_id: other, quantity: 1 }]);
+    const quantity = this.lines.find((line) => line.item_id === itemId)?.quantity ?? 1;
+    await this.add([{ item_id: other, quantity }]);
     await this.setQuantity(itemId, 0);
   }
 
-  /** Buy what is in the cart and begin a new one. */
+  /** Check out and start a new cart. */
   async checkOut() {
     await this.change(() => ({ method: "POST", path: `/carts/${this.cartId}/checkout` }));
     this.forget();
@@ -79,26 +80,26 @@ export class Shop extends EventTarget {
   }
 
   /**
-   * One request that changes the cart, after those before it.
+   * Send a request that changes the cart, after the changes already queued.
    * @param {() => Call} call
    */
   change(call) {
-    const done = this.turn.then(async () => {
+    const done = this.queue.then(async () => {
       if (this.cartId === null) {
         this.cartId = (await ask({ method: "POST", path: "/carts" })).cart_id;
         localStorage.setItem(STORAGE, /** @type {string} */ (this.cartId));
       }
-      /** @type {Call} the latest change, for the cart's disclosure */
+      /** @type {Call} the latest change, shown in the cart panel */
       this.lastCall = call();
-      await this.take(await ask(this.lastCall));
+      await this.setCart(await ask(this.lastCall));
     });
-    this.turn = done.catch(() => {});
+    this.queue = done.catch(() => {});
     return done;
   }
 
   /** @param {{ cart_id: string, items: Line[] }} cart */
-  async take(cart) {
-    await Promise.all(cart.items.map((line) => this.learn(line.item_id)));
+  async setCart(cart) {
+    await Promise.all(cart.items.map((line) => this.loadItem(line.item_id)));
     this.lines = cart.items;
     this.dispatchEvent(new Event("cart"));
   }
@@ -120,10 +121,10 @@ export class Shop extends EventTarget {
   }
 
   /**
-   * Look an item's name and price up, unless they are known; a model need not know every item.
+   * Load an item's name and price unless they are known. The cart may contain items unknown to the model.
    * @param {string} itemId
    */
-  async learn(itemId) {
+  async loadItem(itemId) {
     if (this.items.has(itemId)) return;
     try {
       this.remember([await ask({ path: itemPath(itemId) })]);

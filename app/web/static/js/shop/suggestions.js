@@ -1,4 +1,4 @@
-/** What the cart should get next: a ranking that moves as the cart and the dials do. */
+/** Recommendations for the cart, updated with the cart and the dials. */
 
 import { ask } from "../api.js";
 import { announce, byId, h } from "../dom.js";
@@ -11,7 +11,7 @@ import { because } from "./reasons.js";
 
 const COUNT = 8;
 
-/** Shows the recommendations. */
+/** Shows the answer of GET /recommend. */
 export class SuggestionsPanel {
   /**
    * @param {import("./state.js").Shop} shop
@@ -22,7 +22,7 @@ export class SuggestionsPanel {
     this.add = add;
     this.panel = new Panel(byId("suggestions"), { lines: COUNT });
     this.list = h("ol", { class: "picks" });
-    /** @type {Set<string>} items whose reasons are open, also after the next answer */
+    /** @type {Set<string>} items whose reasons are open; they stay open after the next answer */
     this.open = new Set();
   }
 
@@ -40,14 +40,14 @@ export class SuggestionsPanel {
   show(answer) {
     this.shop.remember(answer.items);
     if (!answer.items.length) {
-      this.panel.show(note(answer.fallback?.message ?? "There is nothing left to suggest."));
+      this.panel.show(note(answer.fallback?.message ?? "No items left to recommend."));
       return;
     }
     const most = Math.max(0, ...answer.items.map((pick) => pick.probability ?? 0));
     movingTo(this.list, answer.items.map((pick) => [pick.item_id, this.pick(pick, most)]));
     this.panel.show(answer.fallback && h("p", { class: "soft small" }, answer.fallback.message), this.list);
     const [first] = answer.items;
-    announce(`First suggestion: ${nameOf(first)}${first.probability ? `, ${percent(first.probability)}` : ""}.`);
+    announce(`First recommendation: ${nameOf(first)}${first.probability ? `, ${percent(first.probability)}` : ""}.`);
   }
 
   /** @param {any} pick @param {number} most the highest probability of the list */
@@ -60,7 +60,7 @@ export class SuggestionsPanel {
       h("button", { type: "button", class: "round add", "aria-label": `Add ${nameOf(pick)} to the cart`, onclick: () => this.add([pick]) }, "+"),
       because(pick.because, this.open.has(pick.item_id), toggle),
       h("div", { class: "facts small" },
-        probability ? h("b", { class: "number", title: "The probability that this is the next item" }, percent(probability)) : null,
+        probability ? h("b", { class: "number", title: "Probability that this is the next item" }, percent(probability)) : null,
         probability ? probabilityBar(probability / most) : null,
         h("span", { class: "row price" }, pick.relation === "neutral" ? null : badge(pick.relation), h("span", { class: "soft number" }, price(pick.price)))),
       odds ? h("p", { class: "odds soft small number" }, odds) : null);

@@ -1,0 +1,225 @@
+"""Parsing of requests: types for values from outside, the base class of bodies, and query parameters.
+
+Query parameters are one pydantic model. FastAPI's own `Annotated[Model, Query()]` inspects the type of every
+field again in every request, which takes longer than a recommendation: see `fast_routes`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Annotated, Any, Self, TypeVar, get_args, get_origin
+from urllib.parse import parse_qsl, unquote
+
+from fastapi import Request
+from fastapi.exceptions import RequestValidationError
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    ModelWrapValidatorHandler,
+    StringConstraints,
+    ValidationError,
+    ValidationInfo,
+    model_validator,
+)
+from pydantic.fields import FieldInfo
+from pydantic_core import ErrorDetails, InitErrorDetails, PydanticCustomError, from_json
+
+from app.http.errors import Invalid
+from model_store.items import ID_PATTERN, MAX_CATEGORY_LENGTH, MAX_ID_LENGTH, item_id_fault
+
+CART_ID = r"^[A-Za-z0-9_][A-Za-z0-9_.~:-]{0,127}$"
+IDEMPOTENCY_KEY = r"^[\x21-\x7e]{1,255}$"
+LOCATION = r"^[^\x00-\x1f\x7f]+$"
+_CART_ID_RULE = "1 to 128 characters: letters, digits, `_`, and after the first also `.`, `~`, `:`, `-`"
+_PATTERNS_IN_WORDS = {
+    CART_ID: f"it must have {_CART_ID_RULE}",
+    IDEMPOTENCY_KEY: "it must have 1 to 255 ASCII characters, without blanks and control characters",
+    LOCATION: "it must have no control characters",
+}
+_NOT_AN_OBJECT = {"dict_type", "model_type", "model_attributes_type"}
+_QUERY_IDS = '`a,b,c`, repeated, or a JSON array for ids with commas: `["a,b","c"]`.'
+_QUERY = "query"  # the validation context of query parameters
+_JSON_STRINGS = re.compile(r'\s*\[\s*"')
+
+
+def _checked_item_id(text: str) -> str:
+    if fault := item_id_fault(text):
+        raise ValueError(fault)
+    return text
+
+
+CartId = Annotated[
+    str,
+    StringConstraints(pattern=CART_ID),
+    Field(description=f"{_CART_ID_RULE}.", examples=["cart-7f3a"]),
+]
+ItemId = Annotated[
+    str,
+    AfterValidator(_checked_item_id),
+    Field(
+        description="The shop's own id of the item: 1 to 256 characters, no control characters, "
+        "and neither `.` nor `..`.",
+        examples=["camera"],
+        json_schema_extra={"minLength": 1, "maxLength": MAX_ID_LENGTH, "pattern": ID_PATTERN},
+    ),
+]
+# A path parameter: `middleware` leaves slashes and percent signs in it encoded.
+PathItemId = Annotated[ItemId, BeforeValidator(unquote)]
+Category = Annotated[
+    str, StringConstraints(min_length=1, max_length=MAX_CATEGORY_LENGTH), Field(examples=["Photo"])
+]
+# For responses, which show what a model or a cart holds, whatever release wrote it: not validated again.
+KnownItemId = Annotated[str, Field(description="The shop's own id of the item.", examples=["camera"])]
+KnownCartId = Annotated[str, Field(description="The id of the cart.", examples=["cart-7f3a"])]
+
+
+def message_of(part: ErrorDetails) -> str:
+    """A validation error in words that need no knowledge of Python or regular expressions."""
+    if part["type"] in _NOT_AN_OBJECT:
+        return "it must be an object"
+    pattern = part.get("ctx", {}).get("pattern", "")
+    return _PATTERNS_IN_WORDS.get(pattern, part["msg"]).removeprefix("Value error, ").removesuffix(".")
+
+
+class Strict(BaseModel):
+    """A part of a request. An unknown field is an error that lists the known ones."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    @model_validator(mode="wrap")
+    @classmethod
+    def _list_known_fields(cls, value: Any, validate: ModelWrapValidatorHandler[Self]) -> Self:
+        try:
+            return validate(value)
+        except ValidationError as error:
+            parts = [cls._explained(part) for part in error.errors(include_url=False)]
+            raise ValidationError.from_exception_data(cls.__name__, parts) from error
+
+    @classmethod
+    def _explained(cls, part: ErrorDetails) -> InitErrorDetails:
+        message = message_of(part)
+        if part["type"] == "extra_forbidden" and len(part["loc"]) == 1:  # deeper ones are explained already
+            message = f"there is no {part['loc'][0]!r} here, only {', '.join(cls.model_fields)}"
+        return InitErrorDetails(
+            type=PydanticCustomError(part["type"], message), loc=part["loc"], input=part["input"]
+        )
+
+
+def _split_in_query(values: Any, info: ValidationInfo) -> Any:
+    """In a query, `items=a,b&items=c` and `items=["a","b","c"]` name three items. Bodies stay as they are."""
+    if info.context != _QUERY:
+        return values
+    return [item_id for text in values for item_id in _ids_of(text)]
+
+
+def _ids_of(text: str) -> list[str]:
+    if text.lstrip().startswith("["):
+        try:
+            values: list[Any] = from_json(text)
+        except ValueError as error:  # an id may begin with a bracket
+            if _JSON_STRINGS.match(text):
+                raise ValueError(f"it looks like a JSON array but is invalid: {error}") from None
+        else:
+            if not all(isinstance(value, str) for value in values):
+                raise ValueError('a JSON array of ids must hold strings only, such as ["7","a,b"]')
+            return values
+    return [word.strip() for word in text.split(",") if word.strip()]
+
+
+_SPLIT = BeforeValidator(_split_in_query)
+ItemIds = Annotated[list[ItemId], _SPLIT]
+Price = Annotated[float, Field(ge=0, le=1e9)]
+
+
+class InStockFilters(Strict):
+    """Which of the items in stock may appear."""
+
+    exclude: ItemIds = Field(default_factory=list, max_length=10_000, description="Never show these.")
+    category: list[Category] = Field(
+        default_factory=list, max_length=100, description="Only items of one of these categories."
+    )
+    min_price: Price | None = Field(None, description="Only items that cost at least this.")
+    max_price: Price | None = Field(None, description="Only items that cost at most this.")
+
+    @model_validator(mode="after")
+    def _prices_in_order(self) -> Self:
+        if self.min_price is not None and self.max_price is not None and self.min_price > self.max_price:
+            raise ValueError("min_price must not be above max_price")
+        return self
+
+
+class ItemFilters(InStockFilters):
+    """Which items may appear."""
+
+    in_stock: bool = Field(True, description="Only items in stock; false includes all others.")
+
+
+Model = TypeVar("Model", bound=BaseModel)
+
+
+def query_reader(model: type[Model]) -> Callable[[Request], Model]:
+    """A function that reads the model from the query of a request. Parameters of lists may be repeated."""
+    lists = {name for name, field in model.model_fields.items() if get_origin(field.annotation) is list}
+    body_only = {name for name, field in model.model_fields.items() if _is_object(field)}
+
+    def read(request: Request) -> Model:
+        values: dict[str, Any] = {}
+        for name, value in parse_qsl(request.scope["query_string"].decode("latin-1"), keep_blank_values=True):
+            if name in lists:
+                values.setdefault(name, []).append(value)
+            elif name in body_only:
+                raise Invalid((f"query.{name}", "send it in the JSON body of a POST request"))
+            else:
+                values[name] = value
+        try:
+            return model.model_validate(values, context=_QUERY)
+        except ValidationError as error:
+            raise RequestValidationError(
+                [{**part, "loc": ("query", *part["loc"])} for part in error.errors(include_url=False)]
+            ) from error
+
+    return read
+
+
+def query_parameters(model: type[BaseModel]) -> dict[str, Any]:
+    """The parameters of `query_reader` for OpenAPI, as a route's `openapi_extra`."""
+    schema = model.model_json_schema(ref_template="#/components/schemas/{model}")
+    required = schema.get("required", [])
+    return {
+        "parameters": [
+            _parameter(name, field, schema["properties"][name], name in required)
+            for name, field in model.model_fields.items()
+            if not _is_object(field)
+        ]
+    }
+
+
+def _is_object(field: FieldInfo) -> bool:
+    """Whether the value is an object, which a query cannot hold."""
+    return any(isinstance(kind, type) and issubclass(kind, BaseModel) for kind in get_args(field.annotation))
+
+
+def _parameter(name: str, field: FieldInfo, schema: dict[str, Any], required: bool) -> dict[str, Any]:
+    value = {key: value for key, value in schema.items() if key not in ("description", "examples", "title")}
+    parameter = {"name": name, "in": "query", "required": required, "schema": _without_null(value)}
+    description = field.description
+    if description and _SPLIT in field.metadata:
+        description = f"{description.rstrip('.')}: {_QUERY_IDS}"
+    if description:
+        parameter["description"] = description
+    if field.examples:
+        parameter["example"] = field.examples[0]
+    return parameter
+
+
+def _without_null(schema: dict[str, Any]) -> dict[str, Any]:
+    """A query has no null: a parameter that may be null may be left out."""
+    options = [option for option in schema.get("anyOf", []) if option.get("type") != "null"]
+    if len(options) != 1:
+        return schema
+    rest = {key: value for key, value in schema.items() if key not in ("anyOf", "default")}
+    return {**options[0], **rest}

@@ -1,0 +1,1 @@
+"""Redis, or any server that speaks its protocol: the client, its failures, and an embedded Valkey."""

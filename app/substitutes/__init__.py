@@ -1,0 +1,1 @@
+"""Substitutes for items of a cart."""

@@ -1,0 +1,76 @@
+"""The best bundles of a catalogue: no two bundles of the same size share an item."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ndpp.sets.attraction import Attraction, CountedSet, disjoint
+from ndpp.sets.constraints import Constraints
+
+SIZES = (2, 3, 4)
+_STARTS = 5_000  # pairs to grow bundles from
+_MOST = 300  # bundles of each size
+
+
+@dataclass(frozen=True, eq=False)
+class TopBundles:
+    """Bundles of all `SIZES`, best first within a size; bundle b is `rows[offsets[b]:offsets[b + 1]]`."""
+
+    offsets: NDArray[np.int64]  # (n + 1,)
+    rows: NDArray[np.int32]  # (total,)
+    together: NDArray[np.int64]  # (n,): training baskets that hold the whole bundle
+    by_chance: NDArray[np.float64]  # (n,): expected baskets if the items were unrelated
+    worth: NDArray[np.float64]  # (n,)
+
+    @classmethod
+    def find(cls, attraction: Attraction) -> Self:
+        """Search the whole catalogue once."""
+        everything = Constraints(np.ones(attraction.relations.kernel.size))
+        grown = attraction.sets(max(SIZES), everything, starts=_STARTS)
+        return cls.of(
+            [s for size in SIZES for s in disjoint((g for g in grown if len(g.rows) == size), _MOST)]
+        )
+
+    @classmethod
+    def of(cls, sets: Sequence[CountedSet]) -> Self:
+        """Store these bundles."""
+        return cls(
+            offsets=np.cumsum([0, *(len(each.rows) for each in sets)]).astype(np.int64),
+            rows=np.array([row for each in sets for row in each.rows], dtype=np.int32),
+            together=np.array([each.together for each in sets], dtype=np.int64),
+            by_chance=np.array([each.by_chance for each in sets], dtype=np.float64),
+            worth=np.array([each.worth for each in sets], dtype=np.float64),
+        )
+
+    def of_size(self, size: int) -> list[CountedSet]:
+        """The bundles of this size, best first."""
+        return [
+            CountedSet(
+                tuple(self.rows[self.offsets[place] : self.offsets[place + 1]].tolist()),
+                int(self.together[place]),
+                float(self.by_chance[place]),
+                float(self.worth[place]),
+            )
+            for place in np.flatnonzero(np.diff(self.offsets) == size).tolist()
+        ]
+
+    def check(self, size: int) -> None:
+        """ValueError unless the arrays fit together and name rows of a catalogue of `size` items."""
+        count = len(self.offsets) - 1
+        if count < 0 or self.offsets[0] != 0 or (np.diff(self.offsets) < 0).any():
+            raise ValueError("the offsets of the top bundles are not ascending")
+        if self.offsets[-1] != len(self.rows) or {
+            len(self.together),
+            len(self.by_chance),
+            len(self.worth),
+        } != {count}:
+            raise ValueError("the top bundles and their counts do not fit together")
+        if len(self.rows) and not 0 <= self.rows.min() <= self.rows.max() < size:
+            raise ValueError("the top bundles hold an item that does not exist")
+        if not (np.isfinite(self.by_chance).all() and np.isfinite(self.worth).all()):
+            raise ValueError("the top bundles hold a count that is not finite")

@@ -1,0 +1,216 @@
+"""How overrides reach every process: by the log of changes, or by reading all overrides again."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import random
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+import redis
+
+from app.catalogue.overrides import Override, OverrideStore
+from app.catalogue.service import ItemService
+from app.catalogue.snapshot import ServedModel, Snapshot, SnapshotHolder
+from app.redis.client import RedisLink
+from app.runtime.compute import Compute
+from model_store import ModelStore
+from tests.app.app_process import ADMIN_KEY, Service, Valkey, eventually
+from tests.app.app_shop import item_ids, publish
+
+
+def patch_of_release_0_1(client: redis.Redis, item_id: str, fields: dict[str, object]) -> None:
+    """Change an override as release 0.1 does, without an entry in the log."""
+    override = json.loads(client.hget("tripod:items", item_id) or "{}") | fields
+    client.hset("tripod:items", item_id, json.dumps({k: v for k, v in override.items() if v is not None}))
+    client.incr("tripod:items:changes")
+
+
+class Follower:
+    """The part of a server process that follows changes of overrides, without HTTP."""
+
+    def __init__(self, link: RedisLink, model: ServedModel) -> None:
+        self.snapshots = SnapshotHolder()
+        self.snapshots.use_model(model)
+        self.store = OverrideStore(link)
+        self.service = ItemService(self.snapshots, self.store, Compute(1, 1), poll_seconds=1)
+
+    async def assert_up_to_date(self) -> None:
+        """Compare with a process that starts now and reads all overrides."""
+        await self.service.poll()
+        everything = await self.store.since(None)
+        current = self.snapshots.current()
+        expected = Snapshot.of(current.model, everything.overrides(), everything.number)
+        for name in ("prices", "in_stock", "boosts", "out_of_stock"):
+            np.testing.assert_array_equal(getattr(current, name), getattr(expected, name), err_msg=name)
+        assert current.revision == expected.revision
+
+
+@pytest.fixture
+def follow(valkey: Valkey, tmp_path: Path) -> Callable[[Callable[..., Awaitable[None]]], None]:
+    """Run a test with two followers and a client of the same Redis."""
+    publish(tmp_path / "store")
+    model = ServedModel.of(ModelStore(tmp_path / "store").open())
+
+    def run(test: Callable[..., Awaitable[None]]) -> None:
+        async def in_loop() -> None:
+            link, client = RedisLink(valkey.url), redis.Redis.from_url(valkey.url)
+            try:
+                await test(Follower(link, model), Follower(link, model), client)
+            finally:
+                await link.close()
+
+        asyncio.run(in_loop())
+
+    return run
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_following_the_log_equals_reading_all_overrides(
+    follow: Callable[[Callable[..., Awaitable[None]]], None], seed: int
+) -> None:
+    rng = random.Random(seed)
+    ids = [*item_ids(), "unknown to the model"]
+
+    def some_fields() -> dict[str, object]:
+        values = {
+            "in_stock": rng.choice([True, False, None]),
+            "price": rng.choice([1.5, 2, None]),
+            "boost": rng.choice([0, 1, 3.5, None]),
+        }
+        return {name: values[name] for name in rng.sample(sorted(values), rng.randint(1, 3))}
+
+    async def test(one: Follower, two: Follower, client: redis.Redis) -> None:
+        saved: dict[bytes, bytes] = {}
+
+        def save() -> None:
+            saved.update({key: client.dump(key) for key in client.keys("tripod:items*")})  # type: ignore[misc]
+
+        def restore_the_save() -> None:
+            client.flushall()
+            for key, value in saved.items():
+                client.restore(key, 0, value)
+
+        disruptions = [
+            lambda: patch_of_release_0_1(client, rng.choice(ids), some_fields()),
+            lambda: client.xtrim("tripod:items:log", maxlen=rng.randint(0, 3), approximate=False),
+            client.flushall,
+            lambda: client.delete("tripod:items:log"),
+            save,
+            restore_the_save,
+        ]
+        for _ in range(150):
+            for _ in range(rng.randint(1, 6)):
+                await rng.choice([one, two]).store.patch(rng.choice(ids), some_fields())
+            if rng.random() < 0.4:
+                rng.choice(disruptions)()
+            await rng.choice([one, two]).assert_up_to_date()
+        await one.assert_up_to_date()
+        await two.assert_up_to_date()
+
+    follow(test)
+
+
+def test_change_after_lost_changes_is_applied(
+    follow: Callable[[Callable[..., Awaitable[None]]], None],
+) -> None:
+    async def test(one: Follower, two: Follower, client: redis.Redis) -> None:
+        await one.store.patch("film-0", {"price": 1})
+        saved = {key: client.dump(key) for key in client.keys("tripod:items*")}  # type: ignore[union-attr]
+        await one.store.patch("film-1", {"price": 2})
+        await one.assert_up_to_date()
+        client.flushall()
+        for key, value in saved.items():
+            client.restore(key, 0, value)
+        # Now the number of changes is again the one that the follower has seen.
+        await two.store.patch("film-2", {"price": 3})
+        await one.assert_up_to_date()
+
+    follow(test)
+
+
+def test_changes_continue_after_the_clock_is_set_back(
+    follow: Callable[[Callable[..., Awaitable[None]]], None],
+) -> None:
+    async def test(one: Follower, two: Follower, client: redis.Redis) -> None:
+        future = 5 * 10**15
+        client.set("tripod:items:changes", future)
+        await one.store.patch("film-0", {"price": 1})
+        assert await two.store.latest() == future + 1
+        await two.assert_up_to_date()
+        client.delete("tripod:items:changes")  # the log is now ahead of the clock
+        await one.store.patch("film-0", {"price": 2})
+        await one.store.patch("film-1", {"price": 2})
+        await one.assert_up_to_date()
+        await two.assert_up_to_date()
+
+    follow(test)
+
+
+def test_burst_of_changes_is_followed_without_reading_all_overrides(
+    follow: Callable[[Callable[..., Awaitable[None]]], None],
+) -> None:
+    async def test(one: Follower, two: Follower, client: redis.Redis) -> None:
+        await one.store.patch("film-0", {"price": 1})
+        await one.service.poll()
+        await two.service.poll()
+        client.config_resetstat()
+        patches = [one.service.patch(item_id, {"price": 7.5}) for item_id in item_ids()]
+        await asyncio.gather(*patches, two.service.poll())
+        await two.service.poll()
+        assert "cmdstat_hgetall" not in client.info("commandstats")
+        assert set(two.snapshots.current().prices.tolist()) == {7.5}
+        assert two.snapshots.current().revision == one.snapshots.current().revision
+        await two.assert_up_to_date()
+
+    follow(test)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (b'{"in_stock": false, "label": {"en": "new"}}', Override(in_stock=False)),
+        (b'{"price": {"EUR": 3}, "boost": 2}', Override(boost=2)),
+        (b'{"boost": true, "in_stock": 1, "price": 3}', Override(price=3)),
+        (b"[1, 2]", Override()),
+        (b"not JSON", Override()),
+        (b"", Override()),
+    ],
+)
+def test_override_of_a_newer_release_keeps_the_known_fields(text: bytes, expected: Override) -> None:
+    assert Override.parse(text) == expected
+
+
+def test_readyz_reports_a_failed_item_watcher_and_its_recovery(
+    start: Callable[..., Service], valkey: Valkey, tmp_path: Path
+) -> None:
+    publish(tmp_path / "store")
+    service = start(REDIS_URL=valkey.url, TRIPOD_ADMIN_KEY=ADMIN_KEY).ready()
+    client = redis.Redis.from_url(valkey.url)
+
+    def watcher() -> str | None:
+        answer = service.client.get("/readyz")
+        assert answer.status_code == 200  # the service goes on with the overrides it knows
+        reason: str | None = answer.json()["watchers"]["items"]
+        return reason
+
+    assert service.client.get("/readyz").json()["watchers"] == dict.fromkeys(
+        ("models", "activations", "items")
+    )
+    client.lpush("tripod:items:changes", "not a number")
+    reason = eventually(watcher, "the failure of the watcher is not reported")
+    assert "WRONGTYPE" in reason
+    assert " Since 20" in reason
+    client.delete("tripod:items:changes")
+    client.hset("tripod:items", "film-0", '{"in_stock": false, "label": "written by a newer release"}')
+    client.incr("tripod:items:changes")
+    eventually(
+        lambda: not service.client.get("/items/film-0").json()["in_stock"],
+        "the watcher does not apply changes",
+    )
+    eventually(lambda: watcher() is None, "the recovery is not reported")
+    logged = [event["event"] for event in service.events() if event.get("watcher") == "items"]
+    assert logged == ["watcher failed", "watcher recovered"]

@@ -1,0 +1,86 @@
+"""The best items and their probabilities against plain float64 arithmetic over the whole catalogue."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ndpp import DenseKernel, Kernel, Mixture, NextItem, Order, best_items
+from ndpp.mixture import Habit, Together
+
+HABIT = Habit(gain=(0.5, 0), popularity=(0.4, 0), first=(0.0, 0), weight=(-0.3, 0))
+FITTED = Mixture(0.7, Together((0.6, -0.1), (0.0, 0.0), (0.2, 0.1)), None, HABIT, least_gain=1e-4)
+
+
+def random_kernel(size: int, rank: int, seed: int) -> Kernel:
+    rng = np.random.default_rng(seed)
+    V, B = rng.normal(size=(2, size, rank // 2)).astype(np.float32) / np.sqrt(rank)
+    C = np.kron(np.eye(rank // 4), [[0.0, 1.0], [-1.0, 0.0]])
+    return Kernel.scalable(V, B, C, rng.uniform(0, 0.5, size))
+
+
+def in_float64(kernel: Kernel) -> Kernel:
+    return Kernel(kernel.factors.astype(np.float64), kernel.core, kernel.diagonal)
+
+
+def expected_order(marks: np.ndarray) -> list[int]:
+    return sorted(np.flatnonzero(marks > 0), key=lambda row: (-marks[row], row))
+
+
+@pytest.mark.parametrize(("size", "rank"), [(300, 8), (7000, 80)])
+@pytest.mark.parametrize("mixture", [FITTED, Mixture.plain(), Mixture.plain(0.7, 0.0, 0.5)])
+def test_best_items_and_their_probabilities(size: int, rank: int, mixture: Mixture) -> None:
+    kernel, rng = random_kernel(size, rank, seed=size), np.random.default_rng(1)
+    factors = rng.uniform(0, 2, size) * (rng.random(size) < 0.5)
+    cart = [3, 99, 17, 250, 42, 8]
+    marks = NextItem(in_float64(kernel), mixture).given(cart).probabilities * factors
+    prediction = NextItem(kernel, mixture).given(cart)
+    for k in (1, 10, 100, size):
+        best = best_items(prediction, k, factors, Order())
+        assert best.rows.tolist() == expected_order(marks)[:k]
+        assert best.probabilities == pytest.approx(marks[best.rows] / marks.sum(), rel=1e-4)
+        assert best.shares.sum(axis=0) * factors[best.rows] == pytest.approx(marks[best.rows], rel=1e-4)
+
+
+def test_order_by_another_prediction_and_popularity() -> None:
+    kernel, rng = random_kernel(300, 8, seed=3), np.random.default_rng(4)
+    factors, cart = rng.uniform(0, 2, 300), [5, 60]
+    model, other = NextItem(kernel, FITTED), NextItem(kernel, Mixture.plain())
+    usual = np.exp(model.log_usual)
+    finished = model.given(cart).probabilities * factors
+    marks = other.given(cart).probabilities * factors * usual**-0.5
+    best = best_items(model.given(cart), 20, factors, Order(other.given(cart), 0.5))
+    assert best.rows.tolist() == expected_order(marks)[:20]
+    assert best.probabilities == pytest.approx(finished[best.rows] / finished.sum(), rel=1e-4)
+
+
+def test_fewer_than_k_items() -> None:
+    prediction = NextItem(random_kernel(20, 8, seed=2), FITTED).given([0, 1])
+    few = np.zeros(20)
+    few[:4] = 1
+    assert set(best_items(prediction, 5, few, Order()).rows) == {2, 3}
+    assert best_items(prediction, 50, np.ones(20), Order()).rows.shape == (18,)
+    assert len(best_items(prediction, 5, np.zeros(20), Order()).rows) == 0
+
+
+@given(st.integers(0, 10_000), st.integers(0, 12), st.sampled_from([0.0, 0.7, 1.0]), st.integers(1, 40))
+def test_dense_kernel_gives_the_same_items(seed: int, length: int, decoupling: float, k: int) -> None:
+    """Duplicate rows (ties), boosts, exclusions, and carts larger than the rank."""
+    rng = np.random.default_rng(seed)
+    plain = random_kernel(40, 8, seed)
+    factors, diagonal = plain.factors.copy(), plain.diagonal * rng.integers(0, 2)
+    copies = rng.integers(0, 40, 8)
+    factors[copies], diagonal[copies] = factors[copies[0]], diagonal[copies[0]]
+    kernel = Kernel(factors, plain.core, diagonal)
+    boosts = rng.choice([0.0, 0.5, 1.0, 3.0], 40)
+    cart = rng.integers(0, 40, length)
+    mixture = Mixture(decoupling, FITTED.together, None, FITTED.habit, FITTED.least_gain)
+    marks = NextItem(in_float64(kernel), mixture).given(cart).probabilities * boosts
+    dense = NextItem(kernel, mixture, dense=DenseKernel.of(kernel))
+    best = best_items(dense.given(cart), k, boosts, Order())
+    assert best.probabilities == pytest.approx(marks[best.rows] / marks.sum(), rel=1e-3)
+    assert len(best.rows) == min(k, np.count_nonzero(marks))
+    highest = np.sort(marks)[::-1][: len(best.rows)]
+    assert np.sort(marks[best.rows])[::-1] == pytest.approx(highest, rel=1e-9)

@@ -1,8 +1,0 @@
-"""Helpers of the service's tests, importable here too."""
-
-from __future__ import annotations
-
-import sys
-from pathlib import Path
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "app"))  # pytest's importlib mode does not add it

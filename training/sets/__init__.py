@@ -1,0 +1,1 @@
+"""Learn P(set | cart) and the bundles of the whole catalogue."""

@@ -1,0 +1,41 @@
+"""Carts drawn from baskets, to fit and to check P(set | cart)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+
+from training.baskets import Baskets, ItemRows
+
+
+class Query(NamedTuple):
+    """A cart, and the basket it was drawn from."""
+
+    cart: ItemRows
+    basket: ItemRows
+
+
+def draw_queries(baskets: Baskets, size: int, most: int, rng: np.random.Generator) -> Iterator[Query]:
+    """At most `most` carts of `size` items.
+
+    A single item stands for all baskets that hold it, so it is drawn from the items of all baskets. Larger
+    carts are carts in the making: every basket gives at most one.
+    """
+    if size == 1:
+        owners = np.repeat(np.arange(len(baskets)), baskets.sizes)
+        for entry in rng.permutation(len(owners))[:most]:
+            yield Query(baskets.items[entry : entry + 1], baskets[owners[entry]])
+        return
+    for number in rng.permutation(np.flatnonzero(baskets.sizes >= size))[:most]:
+        yield Query(rng.permutation(baskets[number])[:size], baskets[number])
+
+
+def draw_items(baskets: Baskets, most: int, rng: np.random.Generator) -> Iterator[Query]:
+    """At most `most` different items, each with a random basket that holds it."""
+    owners = np.repeat(np.arange(len(baskets)), baskets.sizes)
+    shuffled = rng.permutation(len(owners))
+    _, first = np.unique(baskets.items[shuffled], return_index=True)
+    for entry in shuffled[rng.permutation(first)[:most]]:
+        yield Query(baskets.items[entry : entry + 1], baskets[owners[entry]])
