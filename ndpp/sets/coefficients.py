@@ -36,9 +36,11 @@ class Coefficients(NamedTuple):
     one_missing: float
     two_missing: float
     missing_by_size: float  # times log n, added to both
-    # Times c / (c + s · P_model) / √(c + 1), added to the logit of the best set: the best of many noisy
-    # counts is too high.
-    best_noise: float = 0.0
+    # logit P of the best set, which is too high without a correction: the best of many noisy estimates
+    best_constant: float
+    best_by_size: float  # times log n
+    best_slope: float  # times logit P(S | Y)
+    best_noise: float  # times c / (c + s · P_model) / √(c + 1)
 
     def levels(self, size: int) -> Vector:
         """The weights of baskets that miss none, one or two items of a cart of `size` items."""

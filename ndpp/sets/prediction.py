@@ -13,6 +13,8 @@ from numpy.typing import NDArray
 from ndpp.kernel import Indices, Matrix, Vector
 from ndpp.sets.coefficients import Coefficients
 
+RAREST = 1e-4  # s does not grow further for rarer sets: P_model of large sets is far too low
+_LEAST = 1e-9  # keeps logits finite
 _LEAST_LOG_SET, _HIGHEST_LOG = -60.0, float(np.log(0.99))
 
 
@@ -49,20 +51,23 @@ class SetPrediction:
         return float(self.adding(chosen[:-1])[chosen[-1]])
 
     def probability_of_best(self, chosen: Sequence[int]) -> float:
-        """P(S | Y) of the set that was found best."""
-        chance, noise = self.best_and_noise(chosen)
-        odds = chance / (1 - chance) * float(np.exp(self.model.best_noise * noise))
-        return odds / (1 + odds)
+        """P(S | Y) of a set that was found best, corrected."""
+        model = self.model
+        correction = (model.best_constant, model.best_by_size, model.best_slope, model.best_noise)
+        return float(1 / (1 + np.exp(-(self.features_of_best(chosen) @ correction))))
 
-    def best_and_noise(self, chosen: Sequence[int]) -> tuple[float, float]:
-        """P(S | Y), and c / (c + s · P_model) / √(c + 1): the part of the counts, times their relative error.
+    def features_of_best(self, chosen: Sequence[int]) -> Vector:
+        """1, log |Y|, logit P(S | Y), and c / (c + s · P_model) / √(c + 1).
 
-        c is in baskets of the usual size, or in baskets for a single given item.
+        The last is the part of the counts, times their relative error; c is in baskets of the usual size, or
+        in baskets for a single given item.
         """
-        chance = min(max(self.probability(chosen), 1e-9), 1 - 1e-9)
+        chance = min(max(self.probability(chosen), _LEAST), 1 - _LEAST)
         count = float(self._of(chosen)[1].sum())
-        strength = self._strength_of(chosen)
-        return chance, min(count / (chance * (self.total + strength)), 1.0) / float(np.sqrt(count + 1))
+        of_counts = min(count / (chance * (self.total + self._strength_of(chosen))), 1.0)
+        return np.array(
+            [1.0, np.log(len(self.cart)), np.log(chance / (1 - chance)), of_counts / np.sqrt(count + 1)]
+        )
 
     def adding(self, chosen: Sequence[int]) -> Vector:
         """P(S + i | Y) of every candidate i, (C,); meaningless for candidates in S."""
@@ -138,13 +143,13 @@ class SetPrediction:
         return expected
 
     def _strength(self, kind: Literal["item", "set"], expected: NDArray[np.float64]) -> NDArray[np.float64]:
-        """s = exp(a + b log|Y|) · P_model^(−q)."""
+        """s = exp(a + b log|Y|) · max(P_model, RAREST)^(−q)."""
         model, log_size = self.model, float(np.log(len(self.cart)))
         if kind == "item":
             a, b, q = model.item_strength, model.item_strength_by_size, model.item_strength_power
         else:
             a, b, q = model.set_strength, model.set_strength_by_size, model.set_strength_power
-        strength: NDArray[np.float64] = np.exp(a + b * log_size - q * np.log(expected))
+        strength: NDArray[np.float64] = np.exp(a + b * log_size - q * np.log(np.maximum(expected, RAREST)))
         return strength
 
     def _strength_of(self, chosen: Sequence[int]) -> float:

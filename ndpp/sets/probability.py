@@ -2,7 +2,7 @@
 
 Counts know what was seen, the model knows what was not. Empirical Bayes joins them:
 
-    P(S | Y) = (c + s · P_model) / (n + s),        s = exp(a + b log|Y|) · P_model^(−q)
+    P(S | Y) = (c + s · P_model) / (n + s),        s = exp(a + b log|Y|) · max(P_model, 10⁻⁴)^(−q)
 
 n is the weighted number of training baskets that hold Y or miss at most two items of it, and c the weighted
 number of those that also hold S. For a single item, P_model is a logistic function of the probability

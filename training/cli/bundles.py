@@ -34,7 +34,7 @@ def bundles(
     min_lift: Annotated[
         float, typer.Option(min=1.0, help="The lowest lift of two items of a bundle.")
     ] = LEAST_LIFT,
-    category: Annotated[str | None, typer.Option(help="Only items of this category.")] = None,
+    category: Annotated[str | None, typer.Option(help="Only bundles with an item of this category.")] = None,
     output: Annotated[Output, typer.Option("--format", help="Format of the output.")] = "table",
 ) -> None:
     """Print bundles whose items are bought together far more often than by chance; no two share an item."""
@@ -44,15 +44,18 @@ def bundles(
         raise OptionError(
             f"model {stored.version} has no counts of baskets: train a version with this release and tuning"
         )
-    factors = np.ones(stored.kernel.size)
-    if category is not None:
-        factors[[name != category for name in stored.items.categories]] = 0.0
-        if not factors.any():
-            raise OptionError(f"there is no category {category!r}")
+    categories = stored.items.categories
+    if category is not None and category not in categories:
+        raise OptionError(f"there is no category {category!r}")
     starts = max(_LEAST_STARTS, _STARTS_PER_BUNDLE * top)
     attraction = Attraction(predictor.relations, predictor.baskets, min_lift)
-    grown = attraction.sets(k, Constraints(factors), starts=starts)
-    found = disjoint((each for each in grown if len(each.rows) == k), top)
+    grown = attraction.sets(k, Constraints(np.ones(stored.kernel.size)), starts=starts)
+    fitting = (
+        each
+        for each in grown
+        if len(each.rows) == k and (category is None or category in {categories[row] for row in each.rows})
+    )
+    found = disjoint(fitting, top)
     if output == "json":
         rows = [_record(stored, each) for each in found]
         json.dump({"model_version": stored.version, "k": k, "bundles": rows}, sys.stdout, indent=2)

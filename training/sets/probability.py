@@ -7,35 +7,25 @@ of the others. They are chosen by the features of P alone, so P given the featur
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from functools import lru_cache
-from itertools import combinations
-from typing import TypeVar
-
 import numpy as np
 import torch
-from numpy.typing import NDArray
-from scipy.optimize import minimize_scalar
 
-from ndpp.kernel import Indices, Vector
 from ndpp.sets.coefficients import Coefficients, SetModel
-from ndpp.sets.constraints import Constraints
-from ndpp.sets.prediction import SetPrediction
-from ndpp.sets.probability import MOST_MISSING, SetPredictor
-from ndpp.sets.search import best_set
+from ndpp.sets.prediction import RAREST
+from ndpp.sets.probability import SetPredictor
 from training.baskets import Baskets
+from training.sets.correction import correct_best_sets
+from training.sets.features import CountedQuery, ItemFeatures, SetFeatures, joined
 from training.sets.queries import Query, draw_items, draw_queries
 
 _CART_SIZES = (2, 3, 5, 8)
 _SET_SIZES = (2, 3)
 _QUERIES = 250  # of each cart size
+_CORRECTED = 400  # of each cart size, for the correction of the best set
 _SINGLE_QUERIES = 600  # of each kind
-_PROMISING, _SAMPLED = 40, 20  # sets of each size per query
 # Subtracted from log s of sets for carts of several items. The likelihood of all sets asks for more trust in
 # the model than finding the one best set does: there the counts of a few very similar baskets decide earlier.
 _COUNTS_FIRST = 1.0
-_CORRECTED = 600  # queries for which the best sets are searched
-_NOISE = (-4.0, 0.0)  # bounds of `best_noise`
 _ITERATIONS = 120
 _PRIOR_VARIANCE = 0.5  # of each coefficient around its start value; matters with few validation baskets
 _PER_QUERY = 10.0  # independent observations that the sets of one query are worth: they share a basket
@@ -64,34 +54,11 @@ START = Coefficients(
     one_missing=-2.5,
     two_missing=-4.5,
     missing_by_size=0.0,
+    best_constant=0.0,
+    best_by_size=0.0,
+    best_slope=1.0,
     best_noise=0.0,
 )
-
-
-@dataclass(frozen=True)
-class _Sets:
-    """n sets of one size, and the features of their queries."""
-
-    places: Indices  # (n, m): the items' rows in the features of single items
-    log_size: Vector  # (n,): log |Y|
-    log_spread: Vector
-    mean_lift: Vector  # mean log lift of the pairs
-    counts: NDArray[np.float64]  # (n, 3): baskets that hold S, by missing items of the cart
-    totals: NDArray[np.float64]  # (n, 3): all baskets
-    held: Vector  # 1 if the basket holds S
-
-
-@dataclass(frozen=True)
-class _Items:
-    """All candidates of all queries."""
-
-    log_size: Vector
-    log_further: Vector
-    log_next: Vector
-    log_common: Vector
-    counts: NDArray[np.float64]
-    totals: NDArray[np.float64]
-    held: Vector
 
 
 def learn_set_model(predictor: SetPredictor, validation: Baskets, *, seed: int = 0) -> SetModel:
@@ -103,127 +70,39 @@ def learn_set_model(predictor: SetPredictor, validation: Baskets, *, seed: int =
         *draw_items(validation, _SINGLE_QUERIES, rng),
     ]
     carts = [query for size in _CART_SIZES for query in draw_queries(validation, size, _QUERIES, rng)]
+    more = [query for size in _CART_SIZES for query in draw_queries(validation, size, _CORRECTED, rng)]
     return SetModel.of(
-        _learn(predictor, single, rng, counts_first=0.0),
-        _learn(predictor, carts, rng, counts_first=_COUNTS_FIRST),
+        _learn(predictor, single, single[::2], rng, counts_first=0.0),
+        _learn(predictor, carts, more, rng, counts_first=_COUNTS_FIRST),
     )
 
 
 def _learn(
-    predictor: SetPredictor, queries: list[Query], rng: np.random.Generator, *, counts_first: float
+    predictor: SetPredictor,
+    queries: list[Query],
+    corrected: list[Query],
+    rng: np.random.Generator,
+    *,
+    counts_first: float,
 ) -> Coefficients:
-    items: list[_Items] = []
-    sets: dict[int, list[_Sets]] = {size: [] for size in _SET_SIZES}
+    """Fit the coefficients to `queries`, and the correction of the best set to the queries `corrected`."""
+    items: list[ItemFeatures] = []
+    sets: dict[int, list[SetFeatures]] = {size: [] for size in _SET_SIZES}
     first = 0
     for query in queries:
-        counted = _Counted(predictor.given(query.cart, most=_MOST_BASKETS), query)
+        counted = CountedQuery(predictor.given(query.cart, most=_MOST_BASKETS), query)
         items.append(counted.items())
         for size, found in sets.items():
             found.append(counted.sets(size, first, rng))
         first += len(counted.inside)
     if not first:  # no cart has a candidate
         return START
-    fitted = _fit(_joined(items), [_joined(found) for found in sets.values()], len(items))
+    fitted = _fit(joined(items), [joined(found) for found in sets.values()], len(items))
     fitted = fitted._replace(set_strength=fitted.set_strength - counts_first)
-    return _corrected(replace(predictor, model=SetModel.of(fitted, fitted)), queries, fitted)
+    return correct_best_sets(predictor, fitted, corrected, _SET_SIZES, _MOST_BASKETS)
 
 
-def _corrected(predictor: SetPredictor, queries: list[Query], fitted: Coefficients) -> Coefficients:
-    """Correct the probability of the best set, which is too high where its count is noisy."""
-    logits, noises, held = [], [], []
-    everything = Constraints(np.ones(len(predictor.baskets.rarity)))
-    for query in queries[:: max(1, len(queries) // _CORRECTED)]:
-        prediction = predictor.given(query.cart, most=_MOST_BASKETS)
-        inside = np.isin(prediction.candidates, query.basket)
-        for size in _SET_SIZES:
-            best = np.searchsorted(prediction.candidates, best_set(prediction, size, everything)).tolist()
-            if len(best) == size:
-                chance, noise = prediction.best_and_noise(best)
-                logits.append(np.log(chance / (1 - chance)))
-                noises.append(noise)
-                held.append(bool(inside[best].all()))
-    x, noise_of, y = np.array(logits), np.array(noises), np.array(held, dtype=np.float64)
-
-    def loss(coefficient: float) -> float:
-        z = x + coefficient * noise_of
-        return float(np.logaddexp(0, z).sum() - z @ y + 0.5 / _PRIOR_VARIANCE * coefficient**2)
-
-    found = minimize_scalar(loss, bounds=_NOISE, method="bounded").x if len(x) else 0.0
-    return fitted._replace(best_noise=float(found))
-
-
-Features = TypeVar("Features", _Items, _Sets)
-
-
-def _joined(parts: list[Features]) -> Features:
-    columns = zip(*(vars(part).values() for part in parts), strict=True)
-    return type(parts[0])(*(np.concatenate(column) for column in columns))
-
-
-class _Counted:
-    """The candidates of a query, counted in baskets by the number of cart items that they miss."""
-
-    def __init__(self, prediction: SetPrediction, query: Query) -> None:
-        self.prediction = prediction
-        self.inside = np.isin(prediction.candidates, query.basket)
-        levels = prediction.model.levels(len(query.cart))
-        self._by_level = np.zeros((len(prediction.missing), MOST_MISSING + 1))
-        weights = prediction.weights / levels[prediction.missing]
-        self._by_level[np.arange(len(weights)), prediction.missing] = weights
-        self._totals = self._by_level.sum(axis=0) + np.array([prediction.alone, 0.0, 0.0])
-        self._members = np.ascontiguousarray(prediction.members.T.astype(np.bool_))  # (C, baskets)
-        self._pairs = (prediction.members * prediction.weights[:, None]).T @ prediction.members  # (C, C)
-        self._log_size = float(np.log(len(query.cart)))
-
-    def items(self) -> _Items:
-        """All candidates."""
-        prediction, n = self.prediction, len(self.inside)
-        return _Items(
-            log_size=np.full(n, self._log_size),
-            log_further=np.full(n, prediction.log_further),
-            log_next=prediction.log_next,
-            log_common=prediction.log_common,
-            counts=self._members.astype(np.float64) @ self._by_level,
-            totals=np.tile(self._totals, (n, 1)),
-            held=self.inside.astype(np.float64),
-        )
-
-    def sets(self, size: int, first: int, rng: np.random.Generator) -> _Sets:
-        """Some sets of `size` candidates, whose features as single items begin at row `first`."""
-        prediction, sets = self.prediction, _all_sets(len(self.inside), size)
-        pairs = list(combinations(range(size), 2))
-        lifts: Vector = np.mean([prediction.log_lifts[sets[:, a], sets[:, b]] for a, b in pairs], axis=0)
-        together: Vector = np.sum([self._pairs[sets[:, a], sets[:, b]] for a, b in pairs], axis=0)
-        likely = prediction.log_next[sets].sum(axis=1) + (size - 1) * lifts
-        sets_chosen = _chosen(likely, together, rng)
-        sets, n = sets[sets_chosen], len(sets_chosen)
-        return _Sets(
-            places=sets + first,
-            log_size=np.full(n, self._log_size),
-            log_spread=np.full(n, prediction.log_spread),
-            mean_lift=lifts[sets_chosen],
-            counts=self._members[sets].all(axis=1).astype(np.float64) @ self._by_level,
-            totals=np.tile(self._totals, (n, 1)),
-            held=np.asarray(self.inside[sets].all(axis=1), dtype=np.float64),
-        )
-
-
-def _chosen(likely: Vector, together: Vector, rng: np.random.Generator) -> Indices:
-    """The sets that are most promising by the model and by the counts, and a sample of the others."""
-    best = np.union1d(
-        np.argsort(-likely, kind="stable")[:_PROMISING], np.argsort(-together, kind="stable")[:_PROMISING]
-    )
-    others = np.setdiff1d(np.arange(len(likely)), best)
-    return np.concatenate([best, rng.choice(others, min(_SAMPLED, len(others)), replace=False)])
-
-
-@lru_cache(maxsize=256)
-def _all_sets(candidates: int, size: int) -> Indices:
-    """All sets of `size` of the candidates, (sets, size)."""
-    return np.array(list(combinations(range(candidates), size)), dtype=np.intp).reshape(-1, size)
-
-
-def _fit(items: _Items, sets: list[_Sets], queries: int) -> Coefficients:
+def _fit(items: ItemFeatures, sets: list[SetFeatures], queries: int) -> Coefficients:
     names = START._fields
     start = torch.tensor(START, dtype=torch.float64)
     theta = start.clone().requires_grad_()
@@ -255,7 +134,7 @@ def _fit(items: _Items, sets: list[_Sets], queries: int) -> Coefficients:
     )
 
 
-def _tensors(features: _Items | _Sets) -> dict[str, torch.Tensor]:
+def _tensors(features: ItemFeatures | SetFeatures) -> dict[str, torch.Tensor]:
     return {name: torch.tensor(value) for name, value in vars(features).items()}
 
 
@@ -296,7 +175,7 @@ def _with_counts(
     """(c + s · P_model) / (n + s)."""
     log_strength = model[f"{kind}_strength"] + model[f"{kind}_strength_by_size"] * sets["log_size"]
     power = model[f"{kind}_strength_power"].clamp(0.0, 1.0)
-    strength = torch.exp(log_strength - power * torch.log(expected))
+    strength = torch.exp(log_strength - power * torch.log(expected.clamp(min=RAREST)))
     by_size = model["missing_by_size"] * sets["log_size"]
     one, two = (model["one_missing"] + by_size).exp(), (model["two_missing"] + by_size).exp()
     levels = torch.stack([torch.ones_like(one), one, two], dim=1)  # (n, 3)

@@ -36,6 +36,9 @@ COEFFICIENTS = Coefficients(
     one_missing=-1.0,
     two_missing=-2.0,
     missing_by_size=-0.3,
+    best_constant=-0.1,
+    best_by_size=0.2,
+    best_slope=0.9,
     best_noise=-1.0,
 )
 
@@ -112,7 +115,7 @@ def slow_probability(prediction: SetPrediction, rows: list[int]) -> float:
 
     def joined(chosen: list[int], expected: float, a: float, b: float, q: float) -> float:
         count = sum(weight for basket, weight in counted if set(chosen) <= basket)
-        strength = np.exp(a + b * np.log(n)) * expected**-q
+        strength = np.exp(a + b * np.log(n)) * max(expected, 1e-4) ** -q
         return float((count + strength * expected) / (total + strength))
 
     every = [len(basket) for basket in baskets()]

@@ -49,16 +49,24 @@ def test_candidates_are_allowed_items_and_included_ones() -> None:
     assert prediction.candidates.tolist() == [1, 2, 7, 9]
 
 
-def test_probability_of_the_best_set_is_lowered_where_its_count_is_noisy() -> None:
+def test_probability_of_the_best_set_is_corrected() -> None:
+    prediction = predictor().given([0, 5])
+    places = np.searchsorted(prediction.candidates, [1, 2]).tolist()
+    one, log_size, logit, noise = prediction.features_of_best(places).tolist()
+    chance = prediction.probability(places)
+    assert one == 1
+    assert log_size == pytest.approx(np.log(2))
+    assert logit == pytest.approx(np.log(chance / (1 - chance)))
+    assert 0 < noise < 1
+    corrected = -0.1 + 0.2 * np.log(2) + 0.9 * logit - noise
+    assert prediction.probability_of_best(places) == pytest.approx(1 / (1 + np.exp(-corrected)))
+
+
+def test_noise_of_the_best_set_falls_with_its_count() -> None:
     prediction = predictor().given([0])
     places = np.searchsorted(prediction.candidates, [1, 2]).tolist()
-    chance, noise = prediction.best_and_noise(places)
     count = sum({0, 1, 2} <= set(basket) for basket in baskets())
-    assert chance == pytest.approx(prediction.probability(places))
-    assert 0 < noise <= 1 / np.sqrt(count + 1)
-    odds = chance / (1 - chance) * np.exp(COEFFICIENTS.best_noise * noise)
-    assert prediction.probability_of_best(places) == pytest.approx(odds / (1 + odds))
-    assert prediction.probability_of_best(places[:1]) < prediction.probability(places[:1])
+    assert 0 < prediction.features_of_best(places)[3] <= 1 / np.sqrt(count + 1)
 
 
 def test_counts_limit_the_number_of_baskets() -> None:

@@ -12,9 +12,10 @@ from tests.ndpp.sets.sets_shop import COEFFICIENTS, SIZE, baskets, make_baskets,
 from training.baskets import Baskets
 from training.evaluation.bundle_accuracy import bundle_accuracies
 from training.next_item.basket_index import index_baskets
+from training.sets.correction import correct_best_sets
+from training.sets.features import CountedQuery
 from training.sets.probability import (
     START,
-    _Counted,
     _set_probability,
     _single_probability,
     _tensors,
@@ -43,7 +44,7 @@ def test_single_items_are_drawn_from_all_baskets_and_carts_once_per_basket() -> 
 @pytest.mark.parametrize("cart", [[0], [0, 5], [3, 7, 9]])
 def test_likelihood_uses_the_served_formulas(cart: list[int]) -> None:
     prediction = predictor().given(cart)
-    counted = _Counted(prediction, Query(np.array(cart), np.array([*cart, 1, 2])))
+    counted = CountedQuery(prediction, Query(np.array(cart), np.array([*cart, 1, 2])))
     model = {name: torch.tensor(value) for name, value in prediction.model._asdict().items()}
     alone = _single_probability(model, _tensors(counted.items()))
     assert alone.numpy() == pytest.approx(prediction.singles, rel=1e-5)
@@ -92,6 +93,24 @@ def test_fitted_probabilities_of_bundles_hold_on_new_baskets(shop: tuple[Baskets
     assert abs(found.single.claimed - found.single.true) < 0.04
     assert abs(found.cart.claimed - found.cart.true) < 0.04
     assert found.single.true > 0.02  # the planted complements are found
+
+
+def test_correction_of_best_sets_lowers_probabilities_that_are_too_high(
+    shop: tuple[Baskets, Baskets, Baskets],
+) -> None:
+    train, validation, test = shop
+    exaggerated = START._replace(item_constant=3.0, set_constant=2.0)
+    first = predictor_of(train, SetModel.of(exaggerated, exaggerated))
+    queries = [
+        query for size in (2, 5) for query in draw_queries(validation, size, 300, np.random.default_rng(0))
+    ]
+    corrected = correct_best_sets(first, exaggerated, queries, (2, 3), 4_000)
+    before = bundle_accuracies(first, test).cart
+    after = bundle_accuracies(predictor_of(train, SetModel.of(corrected, corrected)), test).cart
+    assert before is not None
+    assert after is not None
+    assert before.claimed - before.true > 0.08
+    assert abs(after.claimed - after.true) < 0.03
 
 
 def test_without_validation_baskets_the_start_values_stay() -> None:
