@@ -5,7 +5,7 @@ Start the service with `make run`, then: python examples/shop.py [ADDRESS]
 
 import sys
 
-from tripod_client import Tripod, TripodError
+from tripod_client import ConnectionFailed, Tripod, TripodError
 
 
 def show_cart(tripod: Tripod, cart_id: str) -> None:
@@ -39,4 +39,8 @@ def main(address: str) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1] if len(sys.argv) > 1 else "http://127.0.0.1:8000")
+    service = sys.argv[1] if len(sys.argv) > 1 else "http://127.0.0.1:8000"
+    try:
+        main(service)
+    except ConnectionFailed as error:
+        sys.exit(f"{error}\nStart the service with `make run`, or give its address.")

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from math import comb
 
 import numpy as np
 
 from app.bundles.schemas import BundleRequest
-from app.http.errors import Invalid
 from app.recommend.request import Question, factors_of
 from app.runtime import metrics
 from ndpp import (
@@ -22,7 +20,6 @@ from ndpp import (
     sample_k,
 )
 from ndpp.bundles import Method, operations
-from ndpp.bundles.exact import MOST_SETS
 from ndpp.bundles.mcmc import default_steps
 
 # A step of the chain takes about 60 µs. Many more would be needed to mix in a large catalogue.
@@ -34,11 +31,14 @@ def method_of(request: BundleRequest) -> Method:
     return request.method or "greedy"
 
 
-def map_operations(question: Question[BundleRequest]) -> float:
-    """Estimated multiply-adds of the search."""
+def map_operations(question: Question[BundleRequest], candidates: int) -> float:
+    """Estimated multiply-adds of the search among this many items."""
     kernel, request, cart = question.snapshot.model.kernel, question.options, len(question.cart.rows)
     steps = _sample_steps(kernel.size, request.k) if request.method == "sample" else None
-    one = operations(method_of(request), kernel.size, kernel.rank, request.k, cart, steps=steps)
+    size = candidates if request.method == "exact" else kernel.size
+    one = operations(
+        method_of(request), size, kernel.rank, min(request.k, max(candidates, 0)), cart, steps=steps
+    )
     return one * (request.skip + request.alternatives)
 
 
@@ -93,15 +93,6 @@ def _choose(question: Question[BundleRequest], objective: _Objective, rng: np.ra
             steps = _sample_steps(kernel.size, k)
             return sample_k(kernel, k, rng=rng, steps=steps, cart=rows, tilt=tilt, decoupling=omega)
         case "exact":
-            candidates = int(np.count_nonzero(tilt.dense(kernel.size))) - len(rows)
-            if comb(max(candidates, 0), k) > MOST_SETS:
-                raise Invalid(
-                    (
-                        "method",
-                        f"exact would try {comb(candidates, k):,} sets of {candidates:,} items, more than "
-                        f"{MOST_SETS:,}: filter more, lower k, or use local_search",
-                    )
-                )
             return map_exact(kernel, k, cart=rows, tilt=tilt, decoupling=omega)
 
 

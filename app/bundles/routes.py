@@ -33,13 +33,13 @@ async def find_bundles(request: Request, response: Response) -> BundlesAnswer:
     query = _read_query(request)
     if query.cart_id is None:
         response.headers.update(catalogue_headers(request))
-    return await services_of(request).bundles.find(query)
+    return await services_of(request).bundles.find(query, "query")
 
 
 @router.post("", summary="Find bundles (JSON)", responses={**_PROBLEMS, **declare(UnsupportedMediaType)})
 async def find_bundles_json(services: ServicesDep, request: BundleRequest) -> BundlesAnswer:
     """`GET /bundles` with a JSON body, which may hold boosts and long lists."""
-    return await services.bundles.find(request)
+    return await services.bundles.find(request, "body")
 
 
 @router.get(

@@ -32,7 +32,7 @@ class BundleRequest(Basket, Preferences):
         None,
         ge=1,
         le=_LARGEST,
-        description="Choose from `k` to `max_k` items: the size that chance explains least.",
+        description="Choose from `k` to `max_k` items: the size with the highest P · log(P / P by chance).",
     )
     objective: Objective | None = Field(
         None,
@@ -125,7 +125,8 @@ class BundleItem(BaseModel):
         examples=[0.35],
     )
     goes_with: GoesWith | None = Field(
-        description="The item of the bundle, or given, with which it has the most certain lift above 1."
+        description="The given item with which it has the most certain lift above 1, else such an item of "
+        "the bundle."
     )
     gain: float | None = Field(
         description="With `map`: the factor by which it increased the determinant when it was added."
@@ -156,10 +157,10 @@ class BundleAnswer(BundleFigures):
     items: list[BundleItem] = Field(description="The chosen items, in the order in which they were added.")
     probability: float | None = Field(
         description="The probability that the basket holds all chosen items in the end, given that it holds "
-        "the given ones. For one given item it is the share of baskets with it that hold the rest; without "
-        "given items, the share of all baskets. Several given items are a cart in the making, whatever came "
-        "first, so that large baskets count less than in `baskets` / `baskets_with_given`. Null with `map`, "
-        "and for models that were not fitted to give it.",
+        "the given ones. For a single item in `items` it is the share of baskets with it that hold the rest; "
+        "without given items, the share of all baskets. A stored cart and several items are a cart in the "
+        "making, whatever came first: large baskets count less than in `baskets` / `baskets_with_given`. "
+        "Null with `map`, and for models that were not fitted to give it.",
         ge=0,
         le=1,
         examples=[0.12],
@@ -214,7 +215,9 @@ class TopBundleItem(BaseModel):
 class TopBundle(BundleFigures):
     """One of the best bundles of the catalogue."""
 
-    rank: int = Field(description="Its place among all bundles of this size.", examples=[1])
+    rank: int = Field(
+        description="Its place among the bundles of this size that pass the filters.", examples=[1]
+    )
     items: list[TopBundleItem]
 
 

@@ -7,7 +7,8 @@ from dataclasses import replace
 from math import log
 from time import perf_counter
 
-from app.bundles.determinant import find_map, map_operations, method_of
+from app.bundles.checks import Source, can_do_together, checked_operations
+from app.bundles.determinant import find_map, method_of
 from app.bundles.schemas import (
     BundleAnswer,
     BundleItem,
@@ -19,7 +20,7 @@ from app.bundles.schemas import (
     TopBundlesAnswer,
     TopBundlesQuery,
 )
-from app.bundles.together import Found, find_together, operations
+from app.bundles.together import Found, find_together
 from app.catalogue.relations import RelatedPair, pairs_among
 from app.catalogue.snapshot import Snapshot, SnapshotHolder
 from app.http.errors import Invalid
@@ -27,9 +28,7 @@ from app.recommend.request import Question, Questions, count_fallback
 from app.runtime import metrics
 from app.runtime.compute import Compute
 from ndpp import Bundle, condition
-from ndpp.sets import CountedSet
-
-_MOST_OPERATIONS = 2e10  # multiply-adds of one request: several seconds
+from ndpp.sets import CountedSet, disjoint
 
 
 class Bundles:
@@ -40,17 +39,19 @@ class Bundles:
         self._snapshots = snapshots
         self._compute = compute
 
-    async def find(self, request: BundleRequest) -> BundlesAnswer:
-        """Bundles from scratch, with given items, or with a stored cart."""
+    async def find(self, request: BundleRequest, source: Source) -> BundlesAnswer:
+        """Bundles from scratch, with given items, or with a stored cart.
+
+        `source` is the part of the HTTP request that problems name.
+        """
         start = perf_counter()
         question = await self._questions.about(request, request)
-        cache, key = question.snapshot.cache, ("bundles", *question.cache_key())
+        cache = question.snapshot.cache
+        key = ("bundles", request.cart_id is not None, *question.cache_key())
         answer: BundlesAnswer | None = cache.get(key)
         if answer is None:
-            operations_needed = _operations(question)
-            if operations_needed > _MOST_OPERATIONS:
-                raise Invalid(("k", "this would take too long: lower k, max_k, alternatives or skip"))
-            answer = await self._compute.run(operations_needed, lambda: _find(question))
+            operations = checked_operations(question, source)
+            answer = await self._compute.run(operations, lambda: _find(question))
             cache[key] = answer
         else:
             metrics.REUSED.inc()
@@ -64,12 +65,12 @@ class Bundles:
         snapshot = self._snapshots.current()
         stored, first = snapshot.model.stored.top_bundles, _position(query.cursor)
         bundles = [] if stored is None else stored.of_size(query.k)
-        shown = [
-            (rank, bundle)
-            for rank, bundle in enumerate(bundles, 1)
-            if rank > first and _may_show(snapshot, bundle.rows, query)
-        ]
-        page, more = [_top_bundle(snapshot, *each) for each in shown[: query.limit]], len(shown) > query.limit
+        fitting = (bundle for bundle in bundles if _may_show(snapshot, bundle.rows, query))
+        ranked = list(enumerate(disjoint(fitting, first + query.limit + 1), 1))[first:]
+        page, more = (
+            [_top_bundle(snapshot, *each) for each in ranked[: query.limit]],
+            len(ranked) > query.limit,
+        )
         return TopBundlesAnswer(
             model_version=snapshot.model.version,
             k=query.k,
@@ -78,31 +79,14 @@ class Bundles:
         )
 
 
-def _can_do_together(question: Question[BundleRequest]) -> bool:
-    """Whether the model can estimate P(set | cart); 0.1's and untuned ones cannot."""
-    return question.snapshot.model.sets is not None and not question.options.wants_map
-
-
-def _operations(question: Question[BundleRequest]) -> float:
-    if _can_do_together(question):
-        model = question.snapshot.model
-        return model.operations_of_one(len(question.cart.rows)) + operations(question.options)
-    return map_operations(question)
-
-
 def _find(question: Question[BundleRequest]) -> BundlesAnswer:
     snapshot, cart, request = question.snapshot, question.cart, question.options
     model = snapshot.model
-    if _can_do_together(question) and model.sets is not None and model.attraction is not None:
+    if can_do_together(question) and model.sets is not None and model.attraction is not None:
         found = find_together(question, model.sets, model.attraction)
         bundles = [_together_answer(question, bundle) for bundle in found]
         conditional = None
     else:
-        wanted = ["objective"] if request.objective == "together" else request.only_together
-        if wanted:
-            raise Invalid(
-                (wanted[0], "this model was not fitted for together: train a version with this release")
-            )
         chosen, unit = find_map(question)
         bundles = [_map_answer(question, bundle, unit) for bundle in chosen]
         conditional = condition(model.kernel, cart.rows)
@@ -124,7 +108,7 @@ def _together_answer(question: Question[BundleRequest], bundle: Found) -> Bundle
     lifts = pairs_among(snapshot, [*question.cart.rows, *bundle.rows])
     return BundleAnswer(
         items=[
-            _item(snapshot, row, lifts, probability=probability)
+            _item(question, row, lifts, probability=probability)
             for row, probability in zip(bundle.rows, bundle.singles, strict=True)
         ],
         probability=bundle.probability,
@@ -142,7 +126,7 @@ def _map_answer(question: Question[BundleRequest], bundle: Bundle, unit: float) 
     lifts = pairs_among(snapshot, [*question.cart.rows, *rows])
     return BundleAnswer(
         items=[
-            _item(snapshot, row, lifts, gain=unit * gain)
+            _item(question, row, lifts, gain=unit * gain)
             for row, gain in zip(rows, bundle.gains.tolist(), strict=True)
         ],
         probability=None,
@@ -156,31 +140,42 @@ def _map_answer(question: Question[BundleRequest], bundle: Bundle, unit: float) 
 
 
 def _item(
-    snapshot: Snapshot,
+    question: Question[BundleRequest],
     row: int,
     lifts: Sequence[RelatedPair],
     *,
     probability: float | None = None,
     gain: float | None = None,
 ) -> BundleItem:
+    snapshot = question.snapshot
     item_id = snapshot.item_id(row)
-    with_others = [pair for pair in lifts if item_id in (pair.first, pair.second) and pair.lift_low > 1]
-    best = max(with_others, key=lambda pair: pair.lift_low, default=None)
-    goes_with = None
-    if best is not None:
-        other = best.second if best.first == item_id else best.first
-        other_row = snapshot.row_of(other)
-        name = None if other_row is None else snapshot.name(other_row)
-        goes_with = GoesWith(item_id=other, name=name, lift=best.lift)
     return BundleItem(
         item_id=item_id,
         name=snapshot.name(row),
         category=snapshot.category(row),
         price=snapshot.price(row),
         probability=probability,
-        goes_with=goes_with,
+        goes_with=_goes_with(question, item_id, lifts),
         gain=gain,
     )
+
+
+def _goes_with(
+    question: Question[BundleRequest], item_id: str, lifts: Sequence[RelatedPair]
+) -> GoesWith | None:
+    """The other item with the most certain lift above 1, a given one if there is any."""
+    snapshot, given = question.snapshot, set(question.cart.rows)
+    others = {
+        pair.second if pair.first == item_id else pair.first: pair
+        for pair in lifts
+        if item_id in (pair.first, pair.second) and pair.lift_low > 1
+    }
+    rows = {other: snapshot.row_of(other) for other in others}
+    best = max(others, key=lambda other: (rows[other] in given, others[other].lift_low), default=None)
+    if best is None:
+        return None
+    row = rows[best]
+    return GoesWith(item_id=best, name=None if row is None else snapshot.name(row), lift=others[best].lift)
 
 
 def _total(snapshot: Snapshot, rows: Sequence[int]) -> float | None:
@@ -191,9 +186,12 @@ def _total(snapshot: Snapshot, rows: Sequence[int]) -> float | None:
 
 def _shortage(bundles: Sequence[BundleAnswer], request: BundleRequest, *, attracting: bool) -> str | None:
     if not bundles and attracting and not request.skip and request.k > 1:
-        return f"No {request.k} items that pass the filters are bought together more often than by chance."
+        return (
+            f"No {request.k} items were found that pass the filters and are bought together more often than "
+            "by chance."
+        )
     if not bundles and request.skip:
-        return f"There is no bundle after the first {request.skip}."
+        return "There is no further bundle."
     if not bundles:
         return "No item fits the cart and the filters."
     if len(bundles) < request.alternatives:

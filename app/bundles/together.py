@@ -10,15 +10,14 @@ from math import log
 import numpy as np
 
 from app.bundles.schemas import BundleRequest
-from app.http.errors import Invalid
 from app.recommend.request import Question, factors_of, reordered
 from ndpp.kernel import Indices, Vector
 from ndpp.sets import Attraction, Constraints, Limit, SetPrediction, SetPredictor, best_set
 from ndpp.sets.probability import CANDIDATES
 
-_STARTS = 24  # pairs from which bundles without given items are grown
+_STARTS, _MORE_STARTS = 24, 120  # pairs from which bundles of up to four items, and larger ones, are grown
 _COUNTING = 100e6  # multiply-adds to count pairs of candidates in 20,000 baskets
-_GROWING = 5e6  # to grow one pair to a bundle
+_GROWING = 2e6  # to grow one pair to a bundle
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,10 +32,18 @@ class Found:
     by_chance: float
 
 
-def operations(request: BundleRequest) -> float:
+def operations(question: Question[BundleRequest]) -> float:
     """Estimated multiply-adds, without those of a recommendation."""
-    one = sum(_COUNTING * max(1.0, size / 4) + _STARTS * _GROWING for size in request.sizes)
+    request = question.options
+    if question.cart.rows or request.include:
+        one = sum(_COUNTING * max(1.0, size / 4) for size in request.sizes)
+    else:
+        one = sum(_COUNTING / 4 + _starts(size) * _GROWING for size in request.sizes)
     return (request.skip + request.alternatives) * one
+
+
+def _starts(size: int) -> int:
+    return _STARTS if size <= 4 else _MORE_STARTS
 
 
 def find_together(
@@ -64,9 +71,7 @@ class _Together:
         rows: dict[int, None] = {}
         for item_id in self.question.options.include:
             row = snapshot.row_of(item_id)
-            if row is None:
-                raise Invalid(("include", f"the model does not know item {item_id!r}"))
-            if row not in cart:
+            if row is not None and row not in cart:
                 rows[row] = None
         return list(rows)
 
@@ -85,11 +90,18 @@ class _Together:
 
     @cached_property
     def _by_popularity(self) -> Vector | float:
-        """1 / P(i | empty cart)^γ for `discovery`, scaled to at most 1 for γ < 0."""
+        """1 / P(i | empty cart)^γ for `discovery`, scaled to at most 1.
+
+        Without given items it is 1 / share of baskets^(2γ / k): the worth of a bundle is then divided by the
+        geometric mean of its items' shares, to the power of 2γ.
+        """
         gamma = self.question.options.popularity()
         if not gamma:
             return 1.0
-        logs = -gamma * self.predictor.next_item.log_usual
+        if self.question.cart.rows or self._include:
+            logs = -gamma * self.predictor.next_item.log_usual
+        else:
+            logs = -2 * gamma / self.question.options.k * np.log((self._counts + 0.5) / (self._baskets + 1))
         finite = np.isfinite(logs)
         scaled: Vector = np.exp(np.where(finite, logs - logs[finite].max(), -np.inf))
         return scaled
@@ -104,8 +116,9 @@ class _Together:
         tried = [
             bundle for size in self.question.options.sizes for bundle in self._of_size(size, constraints)
         ]
-        if earlier:  # the included items alone are no alternative
-            tried = [bundle for bundle in tried if len(bundle.rows) > len(self._include)]
+        if earlier:  # the included items alone are no alternative, nor is a smaller bundle
+            least = max(len(self._include) + 1, min(self.question.options.k, len(earlier[0])))
+            tried = [bundle for bundle in tried if len(bundle.rows) >= least]
         longest = min(max((len(bundle.rows) for bundle in tried), default=0), self.question.options.k)
         tried = [bundle for bundle in tried if len(bundle.rows) >= longest > 0]
         return max(tried, key=self._attraction_of, default=None)
@@ -145,6 +158,7 @@ class _Together:
         def search(spare: Sequence[int]) -> tuple[list[int], SetPrediction]:
             prediction = self.predictor.given(
                 given,
+                as_cart=self._as_cart(given),
                 factors=factors,
                 include=[*constraints.include, *spare],
                 prediction=follows,
@@ -156,8 +170,13 @@ class _Together:
         if len(chosen) < size:  # the limits allow too few of the likely items
             chosen, prediction = search(self._spare(given, size, constraints))
         if other is not None:  # the order is that of the dials, the numbers are as learned
-            prediction = self.predictor.given(given, include=chosen)
+            prediction = self.predictor.given(given, as_cart=self._as_cart(given), include=chosen)
         return chosen, prediction
+
+    def _as_cart(self, given: Sequence[int]) -> bool:
+        """Whether the items are a cart in the making: a stored cart, or several items."""
+        stored = self.question.cart.cart_id is not None and bool(self.question.cart.rows)
+        return stored or len(given) > 1
 
     def _spare(self, given: list[int], size: int, constraints: Constraints) -> list[int]:
         """Items that can fill a bundle within its limits: the cheapest or most frequent of each group."""
@@ -192,7 +211,7 @@ class _Together:
             if constraints.allowed[best_row]:
                 yield self._without_cart([best_row])
             return
-        sets = self.attraction.sets(size, constraints, starts=_STARTS)
+        sets = self.attraction.sets(size, constraints, starts=_starts(size))
         best = next((each for each in sets if len(each.rows) == size), None)
         if best is not None:
             yield self._without_cart(list(best.rows))

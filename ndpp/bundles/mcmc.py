@@ -40,7 +40,7 @@ def map_mcmc(
     tilt: Tilt | None = None,
     decoupling: float = 0.0,
 ) -> Bundle:
-    """Simulated annealing: the most probable set that the chain visits in `steps` steps (`default_steps`).
+    """Simulated annealing: the best set that the chain visits in `steps` steps, or greedy's if it is better.
 
     The chain samples in proportion to the determinant raised to a power that increases from 1 to 10: at a
     power of 1 it spends nearly all of its time at sets far below the best one. The paper's chain makes
@@ -51,7 +51,8 @@ def map_mcmc(
     for items, log_det in _chain(problem, rng, steps, _COLDEST):
         if log_det > best_log_det:
             best, best_log_det = items, log_det
-    return problem.bundle(best)
+    found = problem.bundle(best), problem.bundle(np.array(greedy_items(problem), dtype=np.intp))
+    return max(found, key=lambda bundle: (len(bundle.items), bundle.log_det))
 
 
 def sample_k(

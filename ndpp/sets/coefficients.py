@@ -50,7 +50,7 @@ class Coefficients(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class SetModel:
-    """The coefficients for a single given item and for carts of several items, which are different events."""
+    """The coefficients for a single given item and for a cart in the making, which are different events."""
 
     single: Vector  # `Coefficients` as an array
     cart: Vector
@@ -60,9 +60,9 @@ class SetModel:
         """Store the coefficients."""
         return cls(np.array(single), np.array(cart))
 
-    def for_size(self, size: int) -> Coefficients:
-        """The coefficients for a cart of `size` items."""
-        return Coefficients(*(self.single if size == 1 else self.cart).tolist())
+    def coefficients(self, *, as_cart: bool) -> Coefficients:
+        """The coefficients for a cart in the making, or for a single given item."""
+        return Coefficients(*(self.cart if as_cart else self.single).tolist())
 
     def check(self, _: int) -> None:
         """ValueError unless all coefficients are there and finite."""

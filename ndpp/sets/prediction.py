@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 from ndpp.kernel import Indices, Matrix, Vector
 from ndpp.sets.coefficients import Coefficients
 
-RAREST = 1e-4  # s does not grow further for rarer sets: P_model of large sets is far too low
-_LEAST = 1e-9  # keeps logits finite
-_LEAST_LOG_SET, _HIGHEST_LOG = -60.0, float(np.log(0.99))
+RAREST = 1e-3  # s does not grow further for rarer sets: P_model of large sets is far too low
+_LEAST = 1e-250  # keeps logits finite
+_LEAST_LOG_SET, _HIGHEST_LOG = -500.0, float(np.log(0.99))
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,7 +33,7 @@ class SetPrediction:
     members: NDArray[np.float32]  # (baskets, C): 1 where the basket holds the candidate
     missing: Indices  # (baskets,): items of the cart that the basket lacks
     weights: Vector  # (baskets,)
-    alone: float  # baskets that hold the given item and nothing else
+    alone: float  # the weight of baskets that hold a single given item and nothing else
 
     @cached_property
     def total(self) -> float:
@@ -51,7 +51,9 @@ class SetPrediction:
         return float(self.adding(chosen[:-1])[chosen[-1]])
 
     def probability_of_best(self, chosen: Sequence[int]) -> float:
-        """P(S | Y) of a set that was found best, corrected."""
+        """P(S | Y) of a set that was found best, corrected; a single item needs no correction."""
+        if len(chosen) == 1:
+            return self.probability(chosen)
         model = self.model
         correction = (model.best_constant, model.best_by_size, model.best_slope, model.best_noise)
         return float(1 / (1 + np.exp(-(self.features_of_best(chosen) @ correction))))
@@ -62,7 +64,7 @@ class SetPrediction:
         The last is the part of the counts, times their relative error; c is in baskets of the usual size, or
         in baskets for a single given item.
         """
-        chance = min(max(self.probability(chosen), _LEAST), 1 - _LEAST)
+        chance = min(max(self.probability(chosen), _LEAST), 1 - 1e-9)
         count = float(self._of(chosen)[1].sum())
         of_counts = min(count / (chance * (self.total + self._strength_of(chosen))), 1.0)
         return np.array(

@@ -2,17 +2,17 @@
 
 Counts know what was seen, the model knows what was not. Empirical Bayes joins them:
 
-    P(S | Y) = (c + s · P_model) / (n + s),        s = exp(a + b log|Y|) · max(P_model, 10⁻⁴)^(−q)
+    P(S | Y) = (c + s · P_model) / (n + s),        s = exp(a + b log|Y|) · max(P_model, 10⁻³)^(−q)
 
 n is the weighted number of training baskets that hold Y or miss at most two items of it, and c the weighted
 number of those that also hold S. For a single item, P_model is a logistic function of the probability
 P(i | Y) that it comes next. For several items it is a log-linear function of their single probabilities and
 of the lifts between them. All coefficients are fitted to validation baskets (`training.sets`).
 
-A single given item stands for all baskets that hold it, each with the same weight: P is then the share of
-baskets with this item that also hold S. Several items are a cart in the making: every basket is equally
-likely to be the shopper's, whichever of its items came first. A large basket has more subsets that could be
-this cart, so each of them is less likely, and its weight is lower.
+A single given item, such as that of a product page, stands for all baskets that hold it, each with the same
+weight: P is then the share of baskets with this item that also hold S. A cart is in the making: every basket
+is equally likely to be the shopper's, whichever of its items came first. A large basket has more subsets that
+could be this cart, so each of them is less likely, and its weight is lower.
 """
 
 from __future__ import annotations
@@ -55,6 +55,7 @@ class SetPredictor:
         self,
         cart: ArrayLike,
         *,
+        as_cart: bool | None = None,
         factors: Vector | None = None,
         include: Sequence[int] = (),
         prediction: Prediction | None = None,
@@ -63,6 +64,7 @@ class SetPredictor:
     ) -> SetPrediction:
         """The prediction for sets of likely items outside a cart that is not empty.
 
+        `as_cart` says whether the items are a cart in the making; by default they are if there are several.
         The candidates are the items that the counted baskets hold most often or that are most likely to come
         next, times their `factors` (M,): `candidates` of each kind, and the items of `include`. `prediction`
         is that of the next item, if it is known. At most `most` baskets are counted.
@@ -72,8 +74,9 @@ class SetPredictor:
         numbers, shared = self.baskets.sharing(rows, max(1, len(rows) - MOST_MISSING), most)
         items, sizes = self.baskets.contents(numbers)
         missing = len(rows) - shared
-        by_size = np.ones(len(numbers)) if len(rows) == 1 else _USUAL_SIZE / sizes
-        model = self.model.for_size(len(rows))
+        as_cart = len(rows) > 1 if as_cart is None else as_cart
+        by_size = _USUAL_SIZE / sizes if as_cart else np.ones(len(numbers))
+        model = self.model.coefficients(as_cart=as_cart)
         weights = model.levels(len(rows))[missing] * by_size
         free = np.ones(len(self.baskets.rarity)) if factors is None else factors.copy()
         free[rows] = 0.0
@@ -96,7 +99,7 @@ class SetPredictor:
             log_next=logs,
             log_common=self._log_common[found],
             log_lifts=self._log_lifts(found),
-            **self._further(rows, weights, sizes - shared, self._alone(rows, len(numbers))),
+            **self._further(rows, weights, sizes - shared, self._alone(rows, len(numbers), as_cart), as_cart),
             members=members,
             missing=missing,
             weights=weights,
@@ -116,29 +119,32 @@ class SetPredictor:
         logs[one, other] = np.log(self.relations.between(candidates[one], candidates[other]).lift)
         return logs + logs.T
 
-    def _further(self, rows: Indices, weights: Vector, further: Indices, alone: float) -> dict[str, float]:
+    def _further(
+        self, rows: Indices, weights: Vector, further: Indices, alone: float, as_cart: bool
+    ) -> dict[str, float]:
         """The expected number of further items and its spread in the counted baskets, shrunk."""
         sizes, shares = np.arange(len(self.sizes.counts)), self.sizes.counts / self.sizes.counts.sum()
         usual = float(shares @ sizes), float(shares @ sizes**2)
         total = float(weights.sum()) + alone + _USUAL_BASKETS
         mean = (float(weights @ further) + _USUAL_BASKETS * usual[0]) / total
         square = (float(weights @ further**2) + _USUAL_BASKETS * usual[1]) / total
-        expected = mean if len(rows) == 1 else self.sizes.forecast(rows).further
+        expected = self.sizes.forecast(rows).further if as_cart else mean
         return {
             "alone": alone,
             "log_further": float(np.log(expected + _LEAST_FURTHER)),
             "log_spread": float(np.log(square / mean**2)),
         }
 
-    def _alone(self, rows: Indices, counted: int) -> float:
-        """Baskets that hold a single given item alone; the index lists no such baskets.
+    def _alone(self, rows: Indices, counted: int, as_cart: bool) -> float:
+        """The weight of baskets that hold a single given item alone; the index lists no such baskets.
 
         If the index lists only a part of the other baskets with the item, it is the same part of these.
         """
         if len(rows) > 1:
             return 0.0
         by_class = self.relations.lifts.class_counts[rows[0]]
-        return float(by_class[0]) * min(counted / max(int(by_class[1:].sum()), 1), 1.0)
+        alone = float(by_class[0]) * min(counted / max(int(by_class[1:].sum()), 1), 1.0)
+        return alone * (_USUAL_SIZE if as_cart else 1.0)
 
 
 def _highest(values: Vector, most: int) -> Indices:

@@ -17,7 +17,7 @@ from ndpp.sets.prediction import SetPrediction
 
 _IMPROVES = 1e-9
 _MOST_EXCHANGES = 30
-_PAIRS_UP_TO = 12  # in larger sets only single items are exchanged
+_PAIRS_UP_TO = 6  # in larger sets only single items are exchanged
 
 
 def best_set(prediction: SetPrediction, size: int, constraints: Constraints) -> Indices:

@@ -1,20 +1,25 @@
-"""The best bundles of a catalogue: no two bundles of the same size share an item."""
+"""The best bundles of a catalogue, stored with a version.
+
+They may share items: which of them are shown depends on the filters, see `disjoint`.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
 from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ndpp.sets.attraction import Attraction, CountedSet, disjoint
+from ndpp.sets.attraction import Attraction, CountedSet
 from ndpp.sets.constraints import Constraints
 
 SIZES = (2, 3, 4)
-_STARTS = 5_000  # pairs to grow bundles from
-_MOST = 300  # bundles of each size
+STARTS = 5_000  # pairs to grow bundles from
+_MOST = 3_000  # bundles of each size
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,10 +36,8 @@ class TopBundles:
     def find(cls, attraction: Attraction) -> Self:
         """Search the whole catalogue once."""
         everything = Constraints(np.ones(attraction.relations.kernel.size))
-        grown = attraction.sets(max(SIZES), everything, starts=_STARTS)
-        return cls.of(
-            [s for size in SIZES for s in disjoint((g for g in grown if len(g.rows) == size), _MOST)]
-        )
+        grown = attraction.sets(max(SIZES), everything, starts=STARTS)
+        return cls.of([s for size in SIZES for s in [g for g in grown if len(g.rows) == size][:_MOST]])
 
     @classmethod
     def of(cls, sets: Sequence[CountedSet]) -> Self:
@@ -49,15 +52,16 @@ class TopBundles:
 
     def of_size(self, size: int) -> list[CountedSet]:
         """The bundles of this size, best first."""
-        return [
-            CountedSet(
-                tuple(self.rows[self.offsets[place] : self.offsets[place + 1]].tolist()),
-                int(self.together[place]),
-                float(self.by_chance[place]),
-                float(self.worth[place]),
-            )
-            for place in np.flatnonzero(np.diff(self.offsets) == size).tolist()
-        ]
+        return self._by_size.get(size, [])
+
+    @cached_property
+    def _by_size(self) -> dict[int, list[CountedSet]]:
+        found: dict[int, list[CountedSet]] = {}
+        rows, offsets = self.rows.tolist(), self.offsets.tolist()
+        figures = zip(self.together.tolist(), self.by_chance.tolist(), self.worth.tolist(), strict=True)
+        for (start, end), each in zip(pairwise(offsets), figures, strict=True):
+            found.setdefault(end - start, []).append(CountedSet(tuple(rows[start:end]), *each))
+        return found
 
     def check(self, size: int) -> None:
         """ValueError unless the arrays fit together and name rows of a catalogue of `size` items."""

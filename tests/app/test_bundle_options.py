@@ -63,15 +63,21 @@ def test_included_items_count_for_the_limits(shop: httpx.Client, cart: str) -> N
     query = {"items": cart, "k": 2, "include": "camera-4"}
     assert only(shop, **query, max_total_price=50)["total_price"] <= 50
     assert only(shop, **query, max_per_category=1)["items"][1]["category"] == "Accessories"
-    impossible = [
-        {"include": "camera-4", "max_total_price": 25},
-        {"include": "film-1", "max_total_price": 500},
-        {"include": "camera-4,compact-4", "max_per_category": 1},
-    ]
-    for limits in impossible:
-        answer = find(shop, **{**query, **limits})
-        assert answer["bundles"] == []
-        assert answer["fallback"]["message"] == "No item fits the cart and the filters."
+    impossible = {
+        "these items cost 26.00: max_total_price is 25": {"max_total_price": 25},
+        "the price of an item is unknown: max_total_price is 500": {
+            "include": "film-1",
+            "max_total_price": 500,
+        },
+        "2 of these items are in 'Photo': max_per_category is 1": {
+            "include": "camera-4,compact-4",
+            "max_per_category": 1,
+        },
+    }
+    for message, limits in impossible.items():
+        answer = shop.get("/bundles", params={**query, **limits})
+        assert problem(answer) == (422, "invalid-request")
+        assert answer.json()["errors"] == [{"where": "query.include", "message": message}]
 
 
 @pytest.mark.parametrize("cart", ["", "camera-9"])
@@ -87,7 +93,7 @@ def test_unknown_included_item_is_named(shop: httpx.Client) -> None:
     answer = shop.get("/bundles", params={"include": "camera-0,nothing", "k": 3})
     assert problem(answer) == (422, "invalid-request")
     assert answer.json()["errors"] == [
-        {"where": "include", "message": "the model does not know item 'nothing'"}
+        {"where": "query.include", "message": "the model does not know item 'nothing'"}
     ]
 
 
@@ -109,6 +115,29 @@ def test_discovery_prefers_rare_items(shop: httpx.Client) -> None:
     assert gems["baskets"] < usual["baskets"]
     for query in ({"discovery": 1}, {"cohesion": 1}):
         assert only(shop, items="camera-3,compact-7", k=2, **query)["probability"] > 0
+
+
+def test_discovery_from_nothing_moves_gradually(shop: httpx.Client) -> None:
+    found = [only(shop, k=3, discovery=discovery)["baskets"] for discovery in (-1, -0.5, 0, 0.5, 1)]
+    assert found == sorted(found, reverse=True)
+
+
+def test_problem_of_a_json_request_names_the_body(shop: httpx.Client) -> None:
+    answer = shop.post("/bundles", json={"include": ["nothing"], "k": 3})
+    assert answer.json()["errors"][0]["where"] == "body.include"
+
+
+def test_items_go_with_a_given_item_if_any(shop: httpx.Client) -> None:
+    for item in only(shop, items="camera-3", k=2)["items"]:
+        assert item["goes_with"]["item_id"] == "camera-3"
+
+
+def test_alternatives_have_as_many_items_as_the_first_bundle(shop: httpx.Client) -> None:
+    answer = find(shop, items="camera-3", k=3, max_price=12, alternatives=10)
+    sizes = [len(bundle["items"]) for bundle in answer["bundles"]]
+    assert set(sizes) == {3}
+    assert len(sizes) < 10
+    assert answer["fallback"]["message"] == f"Too few items fit: {len(sizes)} instead of 10 bundles."
 
 
 def test_max_k_chooses_the_size(shop: httpx.Client) -> None:
@@ -136,7 +165,7 @@ def test_skip_gives_the_next_bundle(shop: httpx.Client, options: dict[str, str])
 def test_skip_beyond_the_last_bundle(shop: httpx.Client) -> None:
     answer = find(shop, k=3, skip=40)
     assert answer["bundles"] == []
-    assert answer["fallback"]["message"] == "There is no bundle after the first 40."
+    assert answer["fallback"]["message"] == "There is no further bundle."
 
 
 @pytest.mark.parametrize(

@@ -122,7 +122,8 @@ def test_no_bundle_from_nothing_if_no_items_belong_together(
     assert answer["fallback"]["reason"] == "too_few_candidates"
     number = query.get("k", 5)
     assert answer["fallback"]["message"] == (
-        f"No {number} items that pass the filters are bought together more often than by chance."
+        f"No {number} items were found that pass the filters and are bought together more often than "
+        "by chance."
     )
 
 
@@ -213,6 +214,6 @@ def test_models_without_set_probabilities_use_map(start: Callable[..., Service],
         answer = shop.get("/bundles", params=query)
         assert problem(answer) == (422, "invalid-request")
         assert "not fitted for together" in answer.json()["errors"][0]["message"]
-        assert answer.json()["errors"][0]["where"] == next(iter(query))
+        assert answer.json()["errors"][0]["where"] == f"query.{next(iter(query))}"
     top = get_json(shop, "/bundles/top")
     assert (top["bundles"], top["next_cursor"]) == ([], None)

@@ -9,6 +9,7 @@ import httpx
 import pytest
 
 from model_store import ModelStore
+from ndpp.sets import disjoint
 from tests.app.app_process import Service, get_json, ids_of, problem
 from tests.app.bundle_shop import held_by
 
@@ -29,7 +30,7 @@ def test_top_bundles_are_those_of_the_version(shop: httpx.Client, bundle_store: 
     assert stored.top_bundles is not None
     found, ids = top(shop, k=k, in_stock="false", limit=100), stored.items.ids
     assert [ids_of(bundle) for bundle in found] == [
-        [ids[row] for row in bundle.rows] for bundle in stored.top_bundles.of_size(k)
+        [ids[row] for row in bundle.rows] for bundle in disjoint(stored.top_bundles.of_size(k), 100)
     ]
     assert [bundle["rank"] for bundle in found] == list(range(1, len(found) + 1))
     for bundle in found:
@@ -56,16 +57,23 @@ def test_pages_of_top_bundles(shop: httpx.Client) -> None:
 
 def test_top_bundles_with_sold_out_or_hidden_items_are_left_out(shop: httpx.Client) -> None:
     everything, in_stock = top(shop, in_stock="false"), top(shop)
-    missing = [bundle for bundle in everything if bundle not in in_stock]
-    assert [set(ids_of(bundle)) for bundle in missing] == [{"camera-1", "tripod-1", "film-1"}]
-    assert [bundle["rank"] for bundle in in_stock] == [1, *range(3, 16)]  # ranks stay
+    shown = [ids_of(bundle) for bundle in in_stock]
+    missing = [ids_of(bundle) for bundle in everything if ids_of(bundle) not in shown]
+    assert [set(ids) for ids in missing] == [{"camera-1", "tripod-1", "film-1"}]
+    assert [bundle["rank"] for bundle in in_stock] == list(range(1, 15))
     shop.patch("/items/film-0", json={"boost": 0})
-    assert top(shop) == in_stock[1:]
-    assert top(shop, in_stock="false") == everything[1:]
+    assert [ids_of(bundle) for bundle in top(shop)] == [ids_of(bundle) for bundle in in_stock[1:]]
     shop.patch("/items/film-0", json={"boost": None, "price": 20})
     assert top(shop)[0]["total_price"] == 41
     shop.patch("/items/film-0", json={"price": None})
     assert top(shop) == in_stock
+
+
+def test_next_best_bundle_replaces_one_with_a_hidden_item(shop: httpx.Client) -> None:
+    assert set(ids_of(top(shop, k=2)[0])) == {"camera-0", "tripod-0"}
+    shop.patch("/items/tripod-0", json={"boost": 0})
+    assert {"camera-0", "film-0"} in [set(ids_of(bundle)) for bundle in top(shop, k=2)]
+    shop.patch("/items/tripod-0", json={"boost": None})
 
 
 def test_top_bundles_of_a_category(shop: httpx.Client) -> None:

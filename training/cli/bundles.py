@@ -15,11 +15,11 @@ from rich.table import Table
 from model_store import ModelStore, StoredModel
 from ndpp.sets import Attraction, Constraints, CountedSet, disjoint
 from ndpp.sets.attraction import LEAST_LIFT
+from ndpp.sets.top_bundles import STARTS
 from training.cli.common import Store, console, report_errors
 from training.errors import OptionError
 
-_STARTS_PER_BUNDLE = 60  # pairs to grow bundles from: most bundles share items with better ones
-_LEAST_STARTS = 5_000
+_STARTS_PER_BUNDLE = 50  # pairs to grow bundles from: most bundles share items with better ones
 
 Output = Literal["table", "csv", "json"]
 
@@ -47,7 +47,7 @@ def bundles(
     categories = stored.items.categories
     if category is not None and category not in categories:
         raise OptionError(f"there is no category {category!r}")
-    starts = max(_LEAST_STARTS, _STARTS_PER_BUNDLE * top)
+    starts = max(STARTS, _STARTS_PER_BUNDLE * top)
     attraction = Attraction(predictor.relations, predictor.baskets, min_lift)
     grown = attraction.sets(k, Constraints(np.ones(stored.kernel.size)), starts=starts)
     fitting = (

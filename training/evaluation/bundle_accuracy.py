@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
 from ndpp.sets import Constraints, SetPredictor, best_set
 from training.baskets import Baskets
-from training.sets.queries import draw_queries
+from training.sets.queries import Query, draw_carts, draw_purchases
 
 _CARTS = 500  # of each size
-_CART_SIZES = (2, 3)
+_CART_SIZES = (1, 2, 3)
 _ITEMS = 2
 
 
@@ -26,7 +27,7 @@ class BundleAccuracy:
 
 @dataclass(frozen=True, slots=True)
 class BundleAccuracies:
-    """For single items, and for carts of two or three items; None if too few baskets were held out."""
+    """For single items, and for carts of one to three items; None if too few baskets were held out."""
 
     single: BundleAccuracy | None
     cart: BundleAccuracy | None
@@ -35,24 +36,26 @@ class BundleAccuracies:
 def bundle_accuracies(predictor: SetPredictor, held_out: Baskets, seed: int = 0) -> BundleAccuracies:
     """The accuracy on held-out baskets in the rows of the model."""
     return BundleAccuracies(
-        single=_accuracy(predictor, held_out, (1,), seed),
-        cart=_accuracy(predictor, held_out, _CART_SIZES, seed),
+        single=_accuracy(predictor, draw_purchases(held_out, _CARTS, np.random.default_rng(seed))),
+        cart=_accuracy(predictor, _carts(held_out, np.random.default_rng(seed))),
     )
 
 
-def _accuracy(
-    predictor: SetPredictor, held_out: Baskets, sizes: tuple[int, ...], seed: int
-) -> BundleAccuracy | None:
-    rng, everything = np.random.default_rng(seed), Constraints(np.ones(len(predictor.baskets.rarity)))
+def _carts(held_out: Baskets, rng: np.random.Generator) -> Iterator[Query]:
+    for size in _CART_SIZES:
+        yield from draw_carts(held_out, size, _CARTS, rng)
+
+
+def _accuracy(predictor: SetPredictor, queries: Iterable[Query]) -> BundleAccuracy | None:
+    everything = Constraints(np.ones(len(predictor.baskets.rarity)))
     claimed, true = [], []
-    for size in sizes:
-        for query in draw_queries(held_out, size, _CARTS, rng):
-            prediction = predictor.given(query.cart)
-            bundle = best_set(prediction, _ITEMS, everything)
-            places = np.searchsorted(prediction.candidates, bundle).tolist()
-            if len(places) == _ITEMS:
-                claimed.append(prediction.probability_of_best(places))
-                true.append(bool(np.isin(bundle, query.basket).all()))
+    for query in queries:
+        prediction = predictor.given(query.cart, as_cart=query.as_cart)
+        bundle = best_set(prediction, _ITEMS, everything)
+        places = np.searchsorted(prediction.candidates, bundle).tolist()
+        if len(places) == _ITEMS:
+            claimed.append(prediction.probability_of_best(places))
+            true.append(bool(np.isin(bundle, query.basket).all()))
     if not claimed:
         return None
     return BundleAccuracy(len(claimed), float(np.mean(claimed)), float(np.mean(true)))

@@ -70,7 +70,7 @@ class Calibration:
         if self.bundles is not None:
             for found, given in (
                 (self.bundles.single, "one item"),
-                (self.bundles.cart, "two or three items"),
+                (self.bundles.cart, "one to three items"),
             ):
                 if found is not None:
                     rows.append(

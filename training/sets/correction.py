@@ -23,7 +23,7 @@ from ndpp.sets.search import best_set
 from training.sets.queries import Query
 
 _UNCORRECTED = np.array([0.0, 0.0, 1.0, 0.0])
-_PRIOR_VARIANCES = np.array([0.05, 0.05, 0.05, 0.5])
+_PRIOR_VARIANCES = np.array([0.02, 0.02, 0.02, 0.5])
 _SINGLE_PRIOR_VARIANCES = np.array([1e-3, 1e-3, 1e-3, 0.5])  # the counts of a single given item are reliable
 
 
@@ -32,13 +32,13 @@ def correct_best_sets(
 ) -> Coefficients:
     """Search the best sets of these sizes for all queries, and fit the correction to what came true.
 
-    The queries are either all for single items or all for carts of several items.
+    The queries are either all for single items or all for carts in the making.
     """
     uncorrected = replace(predictor, model=SetModel.of(fitted, fitted))
     everything = Constraints(np.ones(len(predictor.baskets.rarity)))
     features, held = [], []
     for query in queries:
-        prediction = uncorrected.given(query.cart, most=most)
+        prediction = uncorrected.given(query.cart, as_cart=query.as_cart, most=most)
         inside = np.isin(prediction.candidates, query.basket)
         for size in sizes:
             best = np.searchsorted(prediction.candidates, best_set(prediction, size, everything)).tolist()
@@ -47,7 +47,7 @@ def correct_best_sets(
                 held.append(bool(inside[best].all()))
     if not held:
         return fitted
-    variances = _SINGLE_PRIOR_VARIANCES if len(queries[0].cart) == 1 else _PRIOR_VARIANCES
+    variances = _PRIOR_VARIANCES if queries[0].as_cart else _SINGLE_PRIOR_VARIANCES
     found = _fit(np.array(features), np.array(held, dtype=np.float64), variances)
     constant, by_size, slope, noise = found.tolist()
     return fitted._replace(

@@ -16,12 +16,12 @@ from ndpp.sets.probability import SetPredictor
 from training.baskets import Baskets
 from training.sets.correction import correct_best_sets
 from training.sets.features import CountedQuery, ItemFeatures, SetFeatures, joined
-from training.sets.queries import Query, draw_items, draw_queries
+from training.sets.queries import Query, draw_carts, draw_items, draw_purchases
 
-_CART_SIZES = (2, 3, 5, 8)
+_CART_SIZES = (1, 2, 3, 5, 8)
 _SET_SIZES = (2, 3)
 _QUERIES = 250  # of each cart size
-_CORRECTED = 400  # of each cart size, for the correction of the best set
+_CORRECTED = 600  # of each cart size, for the correction of the best set
 _SINGLE_QUERIES = 600  # of each kind
 # Subtracted from log s of sets for carts of several items. The likelihood of all sets asks for more trust in
 # the model than finding the one best set does: there the counts of a few very similar baskets decide earlier.
@@ -66,11 +66,11 @@ def learn_set_model(predictor: SetPredictor, validation: Baskets, *, seed: int =
     rng = np.random.default_rng(seed)
     # Half of the single items are drawn from the catalogue: rare items need most help from the model.
     single = [
-        *draw_queries(validation, 1, _SINGLE_QUERIES, rng),
+        *draw_purchases(validation, _SINGLE_QUERIES, rng),
         *draw_items(validation, _SINGLE_QUERIES, rng),
     ]
-    carts = [query for size in _CART_SIZES for query in draw_queries(validation, size, _QUERIES, rng)]
-    more = [query for size in _CART_SIZES for query in draw_queries(validation, size, _CORRECTED, rng)]
+    carts = [query for size in _CART_SIZES for query in draw_carts(validation, size, _QUERIES, rng)]
+    more = [query for size in _CART_SIZES for query in draw_carts(validation, size, _CORRECTED, rng)]
     return SetModel.of(
         _learn(predictor, single, single[::2], rng, counts_first=0.0),
         _learn(predictor, carts, more, rng, counts_first=_COUNTS_FIRST),
@@ -90,7 +90,7 @@ def _learn(
     sets: dict[int, list[SetFeatures]] = {size: [] for size in _SET_SIZES}
     first = 0
     for query in queries:
-        counted = CountedQuery(predictor.given(query.cart, most=_MOST_BASKETS), query)
+        counted = CountedQuery(predictor.given(query.cart, as_cart=query.as_cart, most=_MOST_BASKETS), query)
         items.append(counted.items())
         for size, found in sets.items():
             found.append(counted.sets(size, first, rng))
@@ -166,7 +166,7 @@ def _set_probability(
         + model["set_spread"] * sets["log_spread"]
         + (model["set_lift"] + model["set_lift_by_size"] * sets["log_size"]) * sets["mean_lift"]
     )
-    return _with_counts(model, "set", sets, logs.clamp(-60, float(np.log(0.99))).exp())
+    return _with_counts(model, "set", sets, logs.clamp(-500, float(np.log(0.99))).exp())
 
 
 def _with_counts(

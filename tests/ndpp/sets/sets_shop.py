@@ -90,7 +90,7 @@ def predictor() -> SetPredictor:
     )
 
 
-def weights_of(cart: list[int], c: Coefficients) -> list[tuple[set[int], float]]:
+def weights_of(cart: list[int], c: Coefficients, *, as_cart: bool) -> list[tuple[set[int], float]]:
     """The counted baskets and their weights."""
     n = np.log(len(cart)) * c.missing_by_size
     levels = [1.0, np.exp(c.one_missing + n), np.exp(c.two_missing + n)]
@@ -98,31 +98,31 @@ def weights_of(cart: list[int], c: Coefficients) -> list[tuple[set[int], float]]
     for basket in map(set, baskets()):
         missing = len(set(cart) - basket)
         if missing <= 2 and missing < len(cart):
-            by_size = 1.0 if len(cart) == 1 else 10 / len(basket)
+            by_size = 10 / len(basket) if as_cart else 1.0
             counted.append((basket, levels[missing] * by_size))
     if len(cart) > 1:  # a basket of one item is not in the index
         counted = [(basket, weight) for basket, weight in counted if len(basket) > 1]
     return counted
 
 
-def slow_probability(prediction: SetPrediction, rows: list[int]) -> float:
+def slow_probability(prediction: SetPrediction, rows: list[int], *, as_cart: bool) -> float:
     """P(rows | cart) by the documented formulas, one basket at a time."""
     model = predictor()
     cart = prediction.cart.tolist()
-    c, n = model.model.for_size(len(cart)), len(cart)
-    counted = weights_of(cart, c)
+    c, n = model.model.coefficients(as_cart=as_cart), len(cart)
+    counted = weights_of(cart, c, as_cart=as_cart)
     total = sum(weight for _, weight in counted)
 
     def joined(chosen: list[int], expected: float, a: float, b: float, q: float) -> float:
         count = sum(weight for basket, weight in counted if set(chosen) <= basket)
-        strength = np.exp(a + b * np.log(n)) * max(expected, 1e-4) ** -q
+        strength = np.exp(a + b * np.log(n)) * max(expected, 1e-3) ** -q
         return float((count + strength * expected) / (total + strength))
 
     every = [len(basket) for basket in baskets()]
     further = [(len(basket - set(cart)), weight) for basket, weight in counted]
     mean = (sum(f * w for f, w in further) + 2 * np.mean(every)) / (total + 2)
     square = (sum(f * f * w for f, w in further) + 2 * np.mean(np.square(every))) / (total + 2)
-    expected_further = mean if n == 1 else model.sizes.forecast(cart).further
+    expected_further = mean if not as_cart else model.sizes.forecast(cart).further
     log_further, log_spread = np.log(expected_further + 0.01), np.log(square / mean**2)
     following = model.next_item.given(cart).probabilities
 

@@ -67,15 +67,14 @@ def test_disjoint_sets_are_the_first_without_common_items() -> None:
     assert [each.rows for each in disjoint(sets, 9)] == [(0, 1), (3, 4), (5, 6)]
 
 
-def test_top_bundles_of_each_size_share_no_item() -> None:
+def test_top_bundles_of_each_size_are_the_best_sets() -> None:
     top = TopBundles.find(attraction())
     top.check(SIZE)
     for size in (2, 3):
         bundles = top.of_size(size)
         assert bundles
-        assert all(len(each.rows) == size for each in bundles)
-        rows = [row for each in bundles for row in each.rows]
-        assert len(set(rows)) == len(rows)
+        grown = attraction().sets(size, Constraints(np.ones(SIZE)), starts=5_000)
+        assert bundles == [each for each in grown if len(each.rows) == size]
     assert set(top.of_size(3)[0].rows) == {0, 1, 2}
 
 

@@ -11,26 +11,34 @@ from ndpp.sets import SetModel
 from ndpp.sets.coefficients import Coefficients
 from tests.ndpp.sets.sets_shop import COEFFICIENTS, SIZE, baskets, predictor, slow_probability
 
-CARTS = [[0], [13], [0, 5], [3, 7, 9], [0, 1, 5, 6, 8]]
+# Items, and whether they are a cart in the making.
+GIVEN = [
+    ([0], False),
+    ([13], False),
+    ([6], True),
+    ([0, 5], True),
+    ([3, 7, 9], True),
+    ([0, 1, 5, 6, 8], True),
+]
 
 
-@pytest.mark.parametrize("cart", CARTS)
-def test_probabilities_of_one_two_and_three_items_match_the_formulas(cart: list[int]) -> None:
-    prediction = predictor().given(cart)
+@pytest.mark.parametrize(("cart", "as_cart"), GIVEN)
+def test_probabilities_of_one_two_and_three_items_match_the_formulas(cart: list[int], as_cart: bool) -> None:
+    prediction = predictor().given(cart, as_cart=as_cart)
     candidates = prediction.candidates.tolist()
     assert set(candidates) == set(range(SIZE)) - set(cart)
     places = range(len(candidates))
     singles, pairs = prediction.adding([]), prediction.adding_two([])
     for one in places:
-        expected = slow_probability(prediction, [candidates[one]])
+        expected = slow_probability(prediction, [candidates[one]], as_cart=as_cart)
         assert singles[one] == pytest.approx(expected, rel=1e-5)
     for one, other in list(combinations(places, 2))[::7]:
-        expected = slow_probability(prediction, [candidates[one], candidates[other]])
+        expected = slow_probability(prediction, [candidates[one], candidates[other]], as_cart=as_cart)
         assert pairs[one, other] == pytest.approx(expected, rel=1e-4)
         assert pairs[other, one] == pytest.approx(expected, rel=1e-4)
         assert prediction.probability([one, other]) == pytest.approx(expected, rel=1e-4)
     for three in list(combinations(places, 3))[::31]:
-        expected = slow_probability(prediction, [candidates[place] for place in three])
+        expected = slow_probability(prediction, [candidates[place] for place in three], as_cart=as_cart)
         assert prediction.probability(list(three)) == pytest.approx(expected, rel=1e-4)
         assert prediction.adding_two(three[:1])[three[1], three[2]] == pytest.approx(expected, rel=1e-4)
 

@@ -21,7 +21,7 @@ from training.sets.probability import (
     _tensors,
     learn_set_model,
 )
-from training.sets.queries import Query, draw_items, draw_queries
+from training.sets.queries import Query, draw_carts, draw_items, draw_purchases
 from training.statistics.basket_sizes import learn_basket_sizes
 from training.statistics.lifts import count_lifts, learn_lifts
 from training.statistics.pair_counts import PairCounts
@@ -30,9 +30,9 @@ from training.synthetic import generate_baskets
 
 def test_single_items_are_drawn_from_all_baskets_and_carts_once_per_basket() -> None:
     bought, rng = make_baskets(baskets()), np.random.default_rng(0)
-    single = list(draw_queries(bought, 1, 10_000, rng))
+    single = list(draw_purchases(bought, 10_000, rng))
     assert len(single) == len(bought.items)
-    carts = list(draw_queries(bought, 3, 10_000, rng))
+    carts = list(draw_carts(bought, 3, 10_000, rng))
     assert len(carts) == int((bought.sizes >= 3).sum())
     for query in (*single, *carts):
         assert set(query.cart) <= set(query.basket)
@@ -41,10 +41,10 @@ def test_single_items_are_drawn_from_all_baskets_and_carts_once_per_basket() -> 
     assert sorted(items) == list(range(SIZE))
 
 
-@pytest.mark.parametrize("cart", [[0], [0, 5], [3, 7, 9]])
-def test_likelihood_uses_the_served_formulas(cart: list[int]) -> None:
-    prediction = predictor().given(cart)
-    counted = CountedQuery(prediction, Query(np.array(cart), np.array([*cart, 1, 2])))
+@pytest.mark.parametrize(("cart", "as_cart"), [([0], False), ([0], True), ([0, 5], True), ([3, 7, 9], True)])
+def test_likelihood_uses_the_served_formulas(cart: list[int], as_cart: bool) -> None:
+    prediction = predictor().given(cart, as_cart=as_cart)
+    counted = CountedQuery(prediction, Query(np.array(cart), np.array([*cart, 1, 2]), as_cart))
     model = {name: torch.tensor(value) for name, value in prediction.model._asdict().items()}
     alone = _single_probability(model, _tensors(counted.items()))
     assert alone.numpy() == pytest.approx(prediction.singles, rel=1e-5)
@@ -85,7 +85,7 @@ def test_fitted_probabilities_of_bundles_hold_on_new_baskets(shop: tuple[Baskets
     first = predictor_of(train, SetModel.of(START, START))
     model = learn_set_model(first, validation)
     model.check(len(train.catalogue))
-    assert model.for_size(1) != model.for_size(2)
+    assert model.coefficients(as_cart=False) != model.coefficients(as_cart=True)
     found = bundle_accuracies(predictor_of(train, model), test)
     assert found.single is not None
     assert found.cart is not None
@@ -102,7 +102,7 @@ def test_correction_of_best_sets_lowers_probabilities_that_are_too_high(
     exaggerated = START._replace(item_constant=3.0, set_constant=2.0)
     first = predictor_of(train, SetModel.of(exaggerated, exaggerated))
     queries = [
-        query for size in (2, 5) for query in draw_queries(validation, size, 300, np.random.default_rng(0))
+        query for size in (2, 5) for query in draw_carts(validation, size, 300, np.random.default_rng(0))
     ]
     corrected = correct_best_sets(first, exaggerated, queries, (2, 3), 4_000)
     before = bundle_accuracies(first, test).cart
@@ -116,7 +116,7 @@ def test_correction_of_best_sets_lowers_probabilities_that_are_too_high(
 def test_without_validation_baskets_the_start_values_stay() -> None:
     nothing = make_baskets(baskets()).select(np.arange(0))
     model = learn_set_model(predictor(), nothing)
-    assert model.for_size(1) == START
+    assert model.coefficients(as_cart=False) == START
     assert bundle_accuracies(predictor(), nothing).single is None
 
 
