@@ -1,7 +1,8 @@
 """The set with the highest P(S | Y) under constraints: greedy, then exchanges of one and two items.
 
 Single exchanges cannot replace two items that belong together, so the search also adds and exchanges pairs.
-It is a local search over the candidates of the prediction, not an exact one.
+Greedy rarely finds a large set that anyone has bought, so for those it also starts from the items of counted
+baskets. It is a local search over the candidates of the prediction, not an exact one.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from collections.abc import Callable, Sequence
 from itertools import combinations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ndpp.kernel import Indices, Matrix, Vector
 from ndpp.sets.constraints import CandidateConstraints, Constraints
@@ -18,6 +20,8 @@ from ndpp.sets.prediction import SetPrediction
 _IMPROVES = 1e-9
 _MOST_EXCHANGES = 30
 _PAIRS_UP_TO = 6  # in larger sets only single items are exchanged
+_LARGE = 4  # larger sets are also taken from baskets,
+_FROM_BASKETS = 10  # the heaviest of those that hold so many candidates
 
 
 def best_set(prediction: SetPrediction, size: int, constraints: Constraints) -> Indices:
@@ -28,6 +32,8 @@ def best_set(prediction: SetPrediction, size: int, constraints: Constraints) -> 
     limits = constraints.at(prediction.candidates)
     search = _Search(prediction, limits, min(size, limits.affordable))
     found = [search.grown(search.limits.include, by_pairs) for by_pairs in (False, True)]
+    if search.size > _LARGE:
+        found.append(search.from_baskets())
     longest = max(len(chosen) for chosen in found)
     improved = [search.exchanged(chosen) for chosen in found if len(chosen) == longest]
     best = max(improved, key=search.worth)
@@ -71,6 +77,25 @@ class _Search:
                 break
             grown += added
         return grown
+
+    def from_baskets(self) -> list[int]:
+        """The best of the sets of likely items that a counted basket holds."""
+        members = self.prediction.members
+        full = np.flatnonzero(members.sum(axis=1) >= self.size)
+        heaviest = full[np.argsort(-self.prediction.weights[full], kind="stable")[:_FROM_BASKETS]]
+        found = [self._within(members[basket] > 0) for basket in heaviest.tolist()]
+        return max(found, key=lambda chosen: (len(chosen), self.worth(chosen)), default=[])
+
+    def _within(self, allowed: NDArray[np.bool_]) -> list[int]:
+        """The required items and the likeliest allowed ones."""
+        chosen = list(self.limits.include)
+        while len(chosen) < self.size:
+            logs = np.log(self.prediction.singles) + self.limits.one_more(chosen, self.size)
+            logs[~allowed] = -np.inf
+            if not len(logs) or logs.max() == -np.inf:
+                break
+            chosen.append(int(np.argmax(logs)))
+        return chosen
 
     def exchanged(self, chosen: list[int]) -> list[int]:
         """Exchange one or two items as long as that improves the set."""

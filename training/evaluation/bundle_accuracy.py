@@ -11,7 +11,7 @@ from ndpp.sets import Constraints, SetPredictor, best_set
 from training.baskets import Baskets
 from training.sets.queries import Query, draw_carts, draw_purchases
 
-_CARTS = 500  # of each size
+_CARTS = 300  # of each size
 _CART_SIZES = (1, 2, 3)
 _ITEMS = 2
 

@@ -20,9 +20,9 @@ from training.sets.queries import Query, draw_carts, draw_items, draw_purchases
 
 _CART_SIZES = (1, 2, 3, 5, 8)
 _SET_SIZES = (2, 3)
-_QUERIES = 250  # of each cart size
-_CORRECTED = 600  # of each cart size, for the correction of the best set
-_SINGLE_QUERIES = 600  # of each kind
+_QUERIES = 200  # of each cart size
+_CORRECTED = 300  # of each cart size, for the correction of the best set
+_SINGLE_QUERIES = 400  # of each kind
 # Subtracted from log s of sets for carts of several items. The likelihood of all sets asks for more trust in
 # the model than finding the one best set does: there the counts of a few very similar baskets decide earlier.
 _COUNTS_FIRST = 1.0

@@ -67,3 +67,13 @@ def test_set_is_smaller_if_too_few_items_fit() -> None:
 def test_items_without_a_price_are_left_out_under_a_price_limit() -> None:
     assert not everything(prices=PRICES, most_price=100.0).allowed[11]
     assert everything(prices=PRICES).allowed[11]
+
+
+@pytest.mark.parametrize("cart", [[0], [3, 7], [5, 6, 8]])
+def test_large_set_equals_the_best_of_all_sets(cart: list[int]) -> None:
+    prediction = predictor().given(cart)
+    for size in (5, 8):
+        found = best_set(prediction, size, everything())
+        assert len(set(found.tolist())) == size
+        expected = best_of_all(prediction, size, everything())
+        assert worth(prediction, tuple(sorted(found.tolist())), everything()) == pytest.approx(expected)

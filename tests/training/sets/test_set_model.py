@@ -89,7 +89,7 @@ def test_fitted_probabilities_of_bundles_hold_on_new_baskets(shop: tuple[Baskets
     found = bundle_accuracies(predictor_of(train, model), test)
     assert found.single is not None
     assert found.cart is not None
-    assert found.single.carts == 500
+    assert found.single.carts == 300
     assert abs(found.single.claimed - found.single.true) < 0.04
     assert abs(found.cart.claimed - found.cart.true) < 0.04
     assert found.single.true > 0.02  # the planted complements are found
