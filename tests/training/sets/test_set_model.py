@@ -99,7 +99,7 @@ def test_correction_of_best_sets_lowers_probabilities_that_are_too_high(
     shop: tuple[Baskets, Baskets, Baskets],
 ) -> None:
     train, validation, test = shop
-    exaggerated = START._replace(item_constant=3.0, set_constant=2.0)
+    exaggerated = START._replace(item_constant=5.0, set_constant=3.0)
     first = predictor_of(train, SetModel.of(exaggerated, exaggerated))
     queries = [
         query for size in (2, 5) for query in draw_carts(validation, size, 300, np.random.default_rng(0))
@@ -109,7 +109,7 @@ def test_correction_of_best_sets_lowers_probabilities_that_are_too_high(
     after = bundle_accuracies(predictor_of(train, SetModel.of(corrected, corrected)), test).cart
     assert before is not None
     assert after is not None
-    assert before.claimed - before.true > 0.08
+    assert before.claimed - before.true > 0.05
     assert abs(after.claimed - after.true) < 0.03
 
 

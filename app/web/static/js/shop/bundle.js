@@ -86,14 +86,9 @@ export class BundlePanel {
   facts({ baskets, by_chance: chance, probability }, given) {
     const sentences = [];
     if (baskets) sentences.push(`Bought together${given.length ? " with the cart" : ""} in ${plural(baskets, "basket")}, ${byChance(chance)} by chance.`);
-    if (probability !== null) sentences.push(`${percent(probability)} of ${this.among(given)} all of it.`);
+    const among = given.length ? "carts like this end with" : "all baskets hold";
+    if (probability !== null) sentences.push(`${percent(probability)} of ${among} all of it.`);
     return sentences;
-  }
-
-  /** @param {string[]} given */
-  among(given) {
-    if (given.length > 1) return "carts like this end with";
-    return given.length ? `baskets with ${nameOf(this.shop.item(given[0]))} hold` : "all baskets hold";
   }
 }
 
