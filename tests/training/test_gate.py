@@ -53,14 +53,15 @@ def test_gate_cannot_compare_version_without_recorded_hold_out(shop: Shop, noted
     old = changed(store, str(before), **noted)
     store.activate(old.version)
     try:
-        refused = ordered(store, Retraining(data=data, report=False))
+        quick = Retraining(data=data, report=False, options={"steps": 1, "tune": "none"})
+        refused = ordered(store, quick)
         assert refused.verdict is None
         assert refused.no_verdict is not None
         assert f"version {old.version} does not say which baskets it held out" in refused.no_verdict
         assert "by hand once" in refused.no_verdict
         assert "activate: always" in refused.no_verdict
         store.activate(refused.version)  # as the message suggests
-        assert ordered(store, Retraining(data=data, report=False)).verdict is not None
+        assert ordered(store, quick).verdict is not None
     finally:
         store.activate(str(before))
 

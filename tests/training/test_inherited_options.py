@@ -169,7 +169,9 @@ def test_retraining_works_with_damaged_active_version(
     found = retrain(
         store,
         Retraining(
-            data=data, report=False, options={"init": "previous", "rank": 4, "skew_rank": 4, "steps": 1}
+            data=data,
+            report=False,
+            options={"init": "previous", "rank": 4, "skew_rank": 4, "steps": 1, "tune": "none"},
         ),
         tolerance=1.0,
         callback=lambda _: None,
@@ -197,7 +199,7 @@ def test_warm_start_holds_out_no_more_than_previous_version(
     store, data, _ = own_shop
     active = changed(store, str(store.active()), held_out_below=bound)
     store.activate(active.version)
-    given = {"init": "previous", "steps": 1, "held_out_below": HELD_OUT_SHARE}
+    given = {"init": "previous", "steps": 1, "tune": "none", "held_out_below": HELD_OUT_SHARE}
     found = ordered(store, Retraining(data=data, report=False, options=given))
     assert noted(store, found.version)["held_out_below"] == recorded
     assert (found.verdict is None) == (recorded == 0)

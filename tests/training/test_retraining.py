@@ -74,7 +74,7 @@ def test_only_listed_items_drops_other_items(planted: Baskets, tmp_path: Path) -
     order = Retraining(
         data=str(tmp_path / "baskets.txt"),
         items=str(tmp_path / "items.csv"),
-        options={"only_listed_items": True, "steps": 1, "rank": 4, "skew_rank": 4},
+        options={"only_listed_items": True, "steps": 1, "tune": "none", "rank": 4, "skew_rank": 4},
     )
     assert set(store.open(ordered(store, order).version).items.ids) == set(listed)
     with pytest.raises(OptionError, match="needs an item table"):
