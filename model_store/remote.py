@@ -79,7 +79,10 @@ class RemoteFolder:
                 self.remove(version)
             raise
 
-    def replace(self, name: str, text: str) -> None:
+    def make(self) -> None:
+        pass  # an object store has no folders
+
+    def replace(self, name: str, text: str, *, private: bool = False) -> None:  # noqa: ARG002
         self.fs.pipe_file(self._path(name), text.encode())  # uploading an object is atomic
 
     def remove(self, version: str) -> None:

@@ -14,6 +14,8 @@ from model_store.manifest import Manifest, is_version
 
 ACTIVE = "ACTIVE"  # file with the name of the active version
 HISTORY = "HISTORY"  # file with the versions activated last, newest first, one per line; see `Activated`
+SHOPPER_KEY = "SHOPPER_KEY"  # file with the key of shopper ids, if the settings have none
+FORGOTTEN = "FORGOTTEN"  # file with the marks of forgotten shoppers
 _SCRATCH = ".unfinished-"
 
 
@@ -45,8 +47,11 @@ class Storage(Protocol):
     def commit(self, scratch: Path, version: str) -> None:
         """Publish the written version atomically."""
 
-    def replace(self, name: str, text: str) -> None:
-        """Replace a small file beside the versions atomically."""
+    def make(self) -> None:
+        """Create the folder if it does not exist."""
+
+    def replace(self, name: str, text: str, *, private: bool = False) -> None:
+        """Replace a small file beside the versions atomically; `private`: only its owner may read it."""
 
     def remove(self, version: str) -> None:
         """Hide a version, then remove its files."""
@@ -90,7 +95,7 @@ class LocalFolder:
 
     @contextmanager
     def scratch(self, version: str) -> Iterator[Path]:
-        self.root.mkdir(parents=True, exist_ok=True)
+        self.make()
         with ExitStack() as stack:
             with self.exclusive():  # no sweep may see the folder before it is locked
                 folder = stack.enter_context(_held_folder(self.root / f"{_SCRATCH}{version}"))
@@ -103,8 +108,12 @@ class LocalFolder:
         scratch.rename(self.root / version)
         _fsync(self.root)
 
-    def replace(self, name: str, text: str) -> None:
+    def make(self) -> None:
+        self.root.mkdir(parents=True, exist_ok=True)
+
+    def replace(self, name: str, text: str, *, private: bool = False) -> None:
         temporary = self.root / f"{_SCRATCH}{name}"  # one writer at a time: the caller holds the lock
+        temporary.touch(0o600 if private else 0o666)
         temporary.write_text(text)
         _fsync(temporary)
         temporary.replace(self.root / name)

@@ -6,6 +6,8 @@ import hashlib
 import io
 import os
 import re
+import secrets
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -30,7 +32,8 @@ from model_store.history import Activated, newest_of_each, parse_history, write_
 from model_store.kernel_file import KERNEL, Tensor, describe_tensors
 from model_store.manifest import MANIFEST, Manifest, check_version, is_version, new_version, parse_manifest
 from model_store.remote import RemoteFolder
-from model_store.storage import ACTIVE, HISTORY, LocalFolder, Storage
+from model_store.shopper_ids import ShopperIds
+from model_store.storage import ACTIVE, FORGOTTEN, HISTORY, SHOPPER_KEY, LocalFolder, Storage
 
 
 @dataclass(frozen=True)
@@ -188,6 +191,34 @@ class ModelStore:
                 self._storage.remove(name)
             self._storage.sweep()
         return removed
+
+    def shopper_ids(self, key: str | None = None) -> ShopperIds:
+        """Hashes shopper ids with this key, or else with the store's own, which is made when first needed."""
+        if key is None and (key := self._text(SHOPPER_KEY)) is None:
+            with self._writing(f"{SHOPPER_KEY} could not be written"):
+                if (key := self._text(SHOPPER_KEY)) is None:
+                    key = secrets.token_urlsafe(32)
+                    self._storage.replace(SHOPPER_KEY, key, private=True)
+        return ShopperIds(key)
+
+    def forget_shopper(self, mark: str) -> None:
+        """Remember the mark of a forgotten shopper: training skips what they bought until now."""
+        with self._writing("the forgotten shopper could not be noted"):
+            marks = {**self.forgotten_shoppers(), mark: int(time.time())}
+            lines = (f"{mark} {seconds}\n" for mark, seconds in marks.items())
+            self._storage.replace(FORGOTTEN, "".join(lines), private=True)
+
+    def forgotten_shoppers(self) -> dict[str, int]:
+        """The marks of forgotten shoppers, each with the time in seconds since 1970."""
+        lines = (line.split() for line in (self._text(FORGOTTEN) or "").splitlines())
+        return {parts[0]: int(parts[1]) for parts in lines if len(parts) == 2 and parts[1].isdigit()}
+
+    @contextmanager
+    def _writing(self, what: str) -> Iterator[None]:
+        with self._translated(what):
+            self._storage.make()
+            with self._storage.exclusive():
+                yield
 
     def _open(self, version: str, checksums: bool) -> StoredModel:
         with self._reading(version):

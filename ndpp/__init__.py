@@ -13,6 +13,7 @@ from ndpp.bundles import (
 from ndpp.conditional import Conditional, condition
 from ndpp.decomposition import decompose
 from ndpp.dense_kernel import DenseKernel
+from ndpp.history import History
 from ndpp.kernel import Kernel
 from ndpp.lifts import Lifts, RelatedItems
 from ndpp.mixture import Mixture
@@ -26,6 +27,7 @@ __all__ = [
     "Bundle",
     "Conditional",
     "DenseKernel",
+    "History",
     "Kernel",
     "Lifts",
     "Mixture",

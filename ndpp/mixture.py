@@ -1,12 +1,14 @@
-"""The coefficients of P(next item | cart): a mixture of experts that depends on the cart's size.
+"""The coefficients of P(next item | cart, history): a mixture of experts that depends on the cart's size.
 
-    P(i | Y) = Σ_e w_e(Y) P_e(i | Y)
+    P(i | Y) = Σ_e w_e(Y) P_e(i | Y)                      without a history
+    P(i | Y, h) = (1 − w(Y, h)) P(i | Y) + w(Y, h) P_own(i | Y, h)
 
 | expert     | P_e(i | Y) ∝                          | in words                          |
 |------------|---------------------------------------|-----------------------------------|
 | `together` | Δ_i^a · r_i(Y)^b · L_ii^c             | goes with what is in the cart     |
 | `baskets`  | (votes of the most similar baskets)^p | people with such carts bought it  |
 | `habit`    | Δ_i^h · L_ii^g · f_i^u                | bought anyway                     |
+| `own`      | see `Own`                             | this shopper buys it              |
 
 f_i is the share of training baskets, in random order and cut off at a random place, in which item i comes
 next to an empty cart. Each exponent and each log-weight is linear in log(1 + |Y|).
@@ -54,6 +56,41 @@ class Habit:
 
 
 @dataclass(frozen=True)
+class Own:
+    """The shopper's own purchases, beside what goes with the cart.
+
+    P_own(i | Y, h) ∝ Δ_i^a · r_i(Y)^b · L_ii^c, and for an item of the history also times
+    (1 + recent_i / s_i)^p · (1 + count_i / s_i)^o · L_ii^k with s_i = 0.15 √(share of baskets with i),
+    so that what is rare elsewhere says more. recent_i is the count with weights exp(−age / days).
+    logit w = weight + baskets · log(number of baskets in h) + repeats · logit(share of the cart in h).
+    """
+
+    gain: Line
+    relevance: Line
+    popularity: Line
+    recent: Line
+    often: Line
+    known: Line
+    weight: Line
+    baskets: Line
+    repeats: Line
+    days: float  # of the recency weights
+    gap_days: float  # the usual time between two baskets, for histories without dates
+
+    def share(self, size: int, baskets: int, repeats: int) -> float:
+        """w for a cart of `size` items, `repeats` of which are among those of the history's baskets."""
+        logit = at(self.weight, size)
+        logit += at(self.baskets, size) * float(np.log(baskets))
+        logit += at(self.repeats, size) * repeat_logit(size, repeats)
+        return float(1 / (1 + np.exp(-logit)))
+
+
+def repeat_logit(size: int, repeats: int) -> float:
+    """The logit of the share of the cart that was bought before, with one item added to either side."""
+    return float(np.log((repeats + 1) / (size - repeats + 1)))
+
+
+@dataclass(frozen=True)
 class Mixture:
     """All coefficients; `decoupling` is the ω of conditioning on the cart."""
 
@@ -62,6 +99,7 @@ class Mixture:
     baskets: SimilarBaskets | None = None
     habit: Habit | None = None
     least_gain: float = 0.0  # the lowest gain, as a share of L_ii: above 0 no item is impossible
+    own: Own | None = None  # None: histories change nothing
 
     @classmethod
     def plain(cls, decoupling: float = 0.0, relevance: float = 0.0, popularity: float = 0.0) -> Mixture:
@@ -69,7 +107,7 @@ class Mixture:
         return cls(decoupling, Together((1.0, 0.0), (relevance, 0.0), (-popularity, 0.0)))
 
     def weights(self, size: int, *, votes: bool) -> tuple[float, float, float]:
-        """The weights of `together`, `baskets` and `habit`; that of `baskets` is 0 without votes."""
+        """The weights of `together`, `baskets` and `habit` without a history; no votes, no `baskets`."""
         logs = [
             0.0,
             at(self.baskets.weight, size) if self.baskets and votes else -np.inf,

@@ -1,4 +1,4 @@
-"""P(next item | cart): the scoring used by serving, tuning, evaluation and the publication gate."""
+"""P(next item | cart, history): the scoring used by serving, tuning, evaluation and the publication gate."""
 
 from __future__ import annotations
 
@@ -13,13 +13,15 @@ from ndpp.basket_index import BasketIndex
 from ndpp.batch import condition_many
 from ndpp.conditional import Conditional, condition
 from ndpp.dense_kernel import DenseKernel
+from ndpp.history import History
 from ndpp.kernel import FloatArray, Indices, Kernel, Matrix, Vector
 from ndpp.mixture import Mixture, at
 from ndpp.relevance import Relevance
 from ndpp.sparse import Sparse, find, nothing
 
 NO_VOTE = 1e-9  # the votes of an item without votes; a basket of the highest similarity votes with 1
-TOGETHER, BASKETS, HABIT = range(3)  # the experts
+TOGETHER, BASKETS, HABIT, OWN = EXPERTS = range(4)
+_OWN_SCALE = 0.15  # of s_i in `Own`
 _NUMBERS_AT_ONCE = 4_000_000  # gains of a batch of carts: 16 MB in float32
 
 
@@ -39,33 +41,38 @@ class NextItem:
         with np.errstate(divide="ignore"):
             return np.log(self.given([]).probabilities)
 
-    def given(self, cart: ArrayLike | Sequence[int]) -> Prediction:
-        """The prediction for one cart."""
+    def given(self, cart: ArrayLike | Sequence[int], history: History | None = None) -> Prediction:
+        """The prediction for one cart, of a shopper with this history."""
         conditional = condition(self.kernel, cart, decoupling=self.mixture.decoupling)
         if self.dense is not None and self.dense.suits(len(conditional.used)):
             gains: FloatArray = self.dense.gains(conditional)
         else:
             gains = conditional.all_fast_gains()
-        return self._prediction(conditional, gains)
+        return self._prediction(conditional, gains, history)
 
-    def given_each(self, carts: Sequence[ArrayLike]) -> Iterator[Prediction]:
+    def given_each(
+        self, carts: Sequence[ArrayLike], histories: Sequence[History | None] | None = None
+    ) -> Iterator[Prediction]:
         """The predictions for many carts; batches of them share one pass over F."""
+        past = iter(histories if histories is not None else [None] * len(carts))
         at_once = max(1, _NUMBERS_AT_ONCE // self.kernel.size)
         for start in range(0, len(carts), at_once):
             batch = condition_many(
                 self.kernel, carts[start : start + at_once], decoupling=self.mixture.decoupling
             )
             for conditional, gains in zip(batch.conditionals, batch.all_fast_gains(), strict=True):
-                yield self._prediction(conditional, gains)
+                yield self._prediction(conditional, gains, next(past))
 
-    def probabilities(self, carts: Sequence[ArrayLike]) -> Matrix:
+    def probabilities(
+        self, carts: Sequence[ArrayLike], histories: Sequence[History | None] | None = None
+    ) -> Matrix:
         """P(i | cart) of every cart and item, (n, M)."""
         found = np.empty((len(carts), self.kernel.size))
-        for row, prediction in zip(found, self.given_each(carts), strict=True):
+        for row, prediction in zip(found, self.given_each(carts, histories), strict=True):
             row[:] = prediction.probabilities
         return found
 
-    def _prediction(self, conditional: Conditional, gains: FloatArray) -> Prediction:
+    def _prediction(self, conditional: Conditional, gains: FloatArray, history: History | None) -> Prediction:
         relevance = votes = nothing()
         if len(conditional.cart):
             if self.relevance is not None:
@@ -73,7 +80,15 @@ class NextItem:
                 relevance = rows, np.log(values / self.relevance.floor)
             if self.baskets is not None and self.mixture.baskets is not None:
                 votes = self.baskets.votes(conditional.cart)
-        return Prediction(self, conditional, self.log_gains(gains, slice(None)), relevance, votes)
+        if self.mixture.own is None or self.baskets is None:
+            history = None
+        return Prediction(self, conditional, self.log_gains(gains, slice(None)), relevance, votes, history)
+
+    def own_counts(self, history: History, days: float) -> tuple[Vector, Vector]:
+        """log(1 + recent_i / s_i) and log(1 + count_i / s_i) of the history's items, see `Own`."""
+        assert self.baskets is not None
+        scale = _OWN_SCALE * np.exp(-0.5 * self.baskets.rarity[history.items].astype(np.float64))
+        return np.log1p(history.decayed_counts(days) / scale), np.log1p(history.counts / scale)
 
     def log_gains(self, gains: FloatArray, rows: slice | Indices) -> Vector:
         """log max(Δ_i, least_gain · L_ii) of `rows` in float64; −∞ where that is 0."""
@@ -95,6 +110,7 @@ class Prediction:
     log_gains: Vector  # (M,)
     relevance: Sparse  # log(r_i / floor) of the rows with r_i above the floor
     votes: Sparse  # of the most similar training baskets
+    history: History | None = None  # None also if the model does not use histories
 
     @property
     def cart(self) -> Indices:
@@ -102,9 +118,14 @@ class Prediction:
         return self.conditional.cart
 
     @cached_property
-    def weights(self) -> tuple[float, float, float]:
-        """w_e of `together`, `baskets` and `habit`."""
-        return self.model.mixture.weights(len(self.cart), votes=len(self.votes[0]) > 0)
+    def weights(self) -> tuple[float, float, float, float]:
+        """w_e of `together`, `baskets`, `habit` and `own`."""
+        mixture, size = self.model.mixture, len(self.cart)
+        together, baskets, habit = mixture.weights(size, votes=len(self.votes[0]) > 0)
+        if self.history is None or mixture.own is None:
+            return together, baskets, habit, 0.0
+        own = mixture.own.share(size, self.history.baskets, self.history.holds(self.cart))
+        return (1 - own) * together, (1 - own) * baskets, (1 - own) * habit, own
 
     @cached_property
     def probabilities(self) -> Vector:
@@ -114,7 +135,7 @@ class Prediction:
     @cached_property
     def _total_and_norms(self) -> tuple[Vector, list[float]]:
         """Σ_e w_e P_e, and the log of each expert's normaliser (∞ without scores)."""
-        total, norms = np.zeros(self.model.kernel.size), [np.inf, np.inf, np.inf]
+        total, norms = np.zeros(self.model.kernel.size), [np.inf] * len(EXPERTS)
         for expert, weight in enumerate(self.weights):
             if weight == 0:
                 continue
@@ -148,17 +169,31 @@ class Prediction:
             if self.model.baskets is not None:
                 scores += at(mixture.habit.first, size) * self.model.baskets.log_first[rows]
             return scores
-        together = mixture.together
-        scores = at(together.gain, size) * log_gains
-        scores += at(together.popularity, size) * kernel.log_weights[rows]
+        chosen = mixture.own if expert == OWN and mixture.own is not None else mixture.together
+        scores = at(chosen.gain, size) * log_gains
+        scores += at(chosen.popularity, size) * kernel.log_weights[rows]
         places, logs = _restricted(self.relevance, rows)
-        scores[places] += at(together.relevance, size) * logs
+        scores[places] += at(chosen.relevance, size) * logs
+        if expert == OWN:
+            places, logs = _restricted(self._own_boosts, rows)
+            scores[places] += logs
         return scores
 
+    @cached_property
+    def _own_boosts(self) -> Sparse:
+        """The log of what `own` multiplies the scores of the history's items with."""
+        own, history, size = self.model.mixture.own, self.history, len(self.cart)
+        assert own is not None
+        assert history is not None
+        recent, often = self.model.own_counts(history, own.days)
+        boosts = at(own.recent, size) * recent + at(own.often, size) * often
+        boosts += at(own.known, size) * self.model.kernel.log_weights[history.items]
+        return history.items, boosts
+
     def expert_shares(self, rows: Indices) -> Matrix:
-        """w_e P_e(i | cart) of some rows outside the cart, from gains in float64, (3, n)."""
+        """w_e P_e(i | cart) of some rows outside the cart, from gains in float64, (4, n)."""
         logs = self.model.log_gains(self.conditional.gains_of(rows), rows)
-        shares = np.zeros((3, len(rows)))
+        shares = np.zeros((len(EXPERTS), len(rows)))
         for expert, (weight, norm) in enumerate(zip(self.weights, self._total_and_norms[1], strict=True)):
             if weight and norm < np.inf:
                 shares[expert] = weight * np.exp(self._scores(expert, logs, rows) - norm)

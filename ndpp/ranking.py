@@ -21,7 +21,7 @@ class Ranked:
     """
 
     rows: Indices
-    shares: Matrix  # (3, n): they add up to P(row | cart)
+    shares: Matrix  # (4, n): they add up to P(row | cart)
     probabilities: Vector  # (n,)
 
 

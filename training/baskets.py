@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 ItemRows = NDArray[np.int32]
 UNKNOWN = -1  # the row of an item that is not in the catalogue
+NOBODY = -1  # the number of an unknown shopper
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -23,6 +24,7 @@ class Baskets:
     offsets: NDArray[np.int64]  # (n + 1,)
     timestamps: NDArray[np.datetime64] | None = None  # (n,)
     keys: NDArray[np.float64] | None = None  # (n,): hash of each basket's id in [0, 1), see `basket_reader`
+    shoppers: NDArray[np.int64] | None = None  # (n,): a number for each shopper, NOBODY where unknown
 
     def __len__(self) -> int:
         return len(self.offsets) - 1
@@ -61,6 +63,7 @@ class Baskets:
             offsets=offsets,
             timestamps=None if self.timestamps is None else self.timestamps[chosen],
             keys=None if self.keys is None else self.keys[chosen],
+            shoppers=None if self.shoppers is None else self.shoppers[chosen],
         )
 
 
@@ -72,9 +75,8 @@ def merge(first: Baskets, second: Baskets) -> Baskets:
         return None if parts[0] is None or parts[1] is None else np.concatenate(parts)
 
     offsets = np.concatenate([first.offsets, second.offsets[1:] + first.offsets[-1]])
-    return replace(
-        first, items=both("items"), offsets=offsets, timestamps=both("timestamps"), keys=both("keys")
-    )
+    rest = {name: both(name) for name in ("items", "timestamps", "keys", "shoppers")}
+    return replace(first, offsets=offsets, **rest)
 
 
 def rows_in(catalogue: Sequence[str], items: Sequence[str]) -> ItemRows:

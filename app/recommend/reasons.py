@@ -21,7 +21,7 @@ def reasons_of(snapshot: Snapshot, prediction: Prediction, best: Ranked) -> list
     none lowers it, it counts as habit too.
     """
     totals = best.shares.sum(axis=0)
-    shares = np.divide(best.shares, totals, out=np.zeros_like(best.shares), where=totals > 0)  # (3, n)
+    shares = np.divide(best.shares, totals, out=np.zeros_like(best.shares), where=totals > 0)  # (4, n)
     usual = np.exp(prediction.model.log_usual[best.rows])
     aware, weight = best.shares[TOGETHER] + best.shares[HABIT], 1 - prediction.weights[BASKETS]
     added = np.maximum(aware - weight * usual, 0.0)  # beyond the probability for an empty cart

@@ -25,6 +25,7 @@ from app.runtime import metrics
 from app.runtime.compute import Compute
 from ndpp import NextItem, Prediction
 from ndpp.kernel import Indices, Vector
+from ndpp.next_item import EXPERTS
 from ndpp.ranking import Order, Ranked, best_items
 
 _CARTS_AT_ONCE = 32  # limits the memory for the probabilities of a batch
@@ -159,7 +160,7 @@ def _with_popular(best: Ranked, extra: Indices) -> Ranked:
     nothing = np.zeros(len(extra))
     return Ranked(
         np.concatenate([best.rows, extra]),
-        np.concatenate([best.shares, np.zeros((3, len(extra)))], axis=1),
+        np.concatenate([best.shares, np.zeros((len(EXPERTS), len(extra)))], axis=1),
         np.concatenate([best.probabilities, nothing]),
     )
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from ndpp import BasketIndex, DenseKernel, Kernel, Mixture, NextItem, Relevance, condition
-from ndpp.mixture import Habit, SimilarBaskets, Together, at
+from ndpp import BasketIndex, DenseKernel, History, Kernel, Mixture, NextItem, Relevance, condition
+from ndpp.mixture import Habit, Own, SimilarBaskets, Together, at
 from ndpp.next_item import NO_VOTE
 from tests.ndpp.ndpp_reference import KINDS, dense_gains, make_kernel
 
@@ -18,7 +18,21 @@ MIXTURE = Mixture(
     baskets=SimilarBaskets((0.7, 0.1), (-0.5, 0.3)),
     habit=Habit((0.5, 0.1), (0.4, -0.2), (0.3, 0.2), (-0.3, -0.4)),
     least_gain=1e-4,
+    own=Own(
+        gain=(0.4, 0.1),
+        relevance=(0.5, -0.1),
+        popularity=(0.3, 0.1),
+        recent=(0.4, -0.1),
+        often=(0.6, 0.1),
+        known=(-0.2, 0.1),
+        weight=(-0.3, 0.2),
+        baskets=(0.4, -0.1),
+        repeats=(0.5, 0.2),
+        days=30.0,
+        gap_days=7.0,
+    ),
 )
+PAST, AGES = [[2, 4], [4, 9, 2], [11]], [40.0, 12.0, 1.5]
 
 
 def index_of(baskets: list[list[int]], size: int) -> BasketIndex:
@@ -56,7 +70,9 @@ def relevance_of(rng: np.random.Generator) -> Relevance:
     return Relevance(offsets, neighbours, weights.ravel(), 0.05, support.ravel())
 
 
-def slow_probabilities(model: NextItem, cart: list[int]) -> tuple[np.ndarray, np.ndarray]:
+def slow_probabilities(
+    model: NextItem, cart: list[int], past: list[list[int]] | None = None
+) -> tuple[np.ndarray, np.ndarray]:
     """P(i | cart) and the shares of the experts by the documented formulas."""
     kernel, mixture, relevance, index = model.kernel, model.mixture, model.relevance, model.baskets
     assert relevance is not None
@@ -89,6 +105,28 @@ def slow_probabilities(model: NextItem, cart: list[int]) -> tuple[np.ndarray, np
     scores[:, cart] = 0
     shares = np.exp(weights) / np.exp(weights).sum()
     parts = shares[:, None] * scores / scores.sum(axis=1, keepdims=True)
+    if past is None:
+        parts = np.vstack([parts, np.zeros(SIZE)])
+        return parts.sum(axis=0), parts
+    own = mixture.own
+    assert own is not None
+    score = (
+        gains ** at(own.gain, n)
+        * (r / relevance.floor) ** at(own.relevance, n)
+        * np.diag(L) ** at(own.popularity, n)
+    )
+    for item in {item for basket in past for item in basket}:
+        scale = 0.15 * np.exp(-index.rarity[item] / 2)
+        ages = [age for basket, age in zip(past, AGES, strict=True) if item in basket]
+        score[item] *= (1 + sum(np.exp(-age / own.days) for age in ages) / scale) ** at(own.recent, n)
+        score[item] *= (1 + len(ages) / scale) ** at(own.often, n)
+        score[item] *= L[item, item] ** at(own.known, n)
+    score[cart] = 0
+    repeats = sum(any(item in basket for basket in past) for item in cart)
+    logit = at(own.weight, n) + at(own.baskets, n) * np.log(len(past))
+    logit += at(own.repeats, n) * np.log((repeats + 1) / (n - repeats + 1))
+    weight = 1 / (1 + np.exp(-logit))
+    parts = np.vstack([(1 - weight) * parts, weight * score / score.sum()])
     return parts.sum(axis=0), parts
 
 
@@ -102,10 +140,13 @@ def model(request: pytest.FixtureRequest) -> NextItem:
 CARTS = [[], [3], [1, 2], [0, 4, 7], [11], [2, 3, 5, 8, 1]]
 
 
-def test_probabilities_and_expert_shares_match_the_formulas(model: NextItem) -> None:
+@pytest.mark.parametrize("past", [None, PAST], ids=["cart alone", "with a history"])
+def test_probabilities_and_expert_shares_match_the_formulas(
+    model: NextItem, past: list[list[int]] | None
+) -> None:
     for cart in CARTS:
-        expected, parts = slow_probabilities(model, cart)
-        prediction = model.given(cart)
+        expected, parts = slow_probabilities(model, cart, past)
+        prediction = model.given(cart, None if past is None else History.of(past, AGES))
         assert prediction.probabilities == pytest.approx(expected, rel=1e-6)
         assert prediction.probabilities.sum() == pytest.approx(1)
         outside = np.setdiff1d(np.arange(SIZE), cart)
@@ -116,8 +157,10 @@ def test_single_carts_batches_and_the_dense_kernel_agree(model: NextItem) -> Non
     single = Kernel(model.kernel.factors.astype(np.float32), model.kernel.core, model.kernel.diagonal)
     plain = NextItem(single, MIXTURE, model.relevance, model.baskets)
     dense = NextItem(single, MIXTURE, model.relevance, model.baskets, DenseKernel.of(single))
-    for cart, prediction in zip(CARTS, plain.given_each(CARTS), strict=True):
-        for other in (plain.given(cart), dense.given(cart)):
+    histories = [History.of(PAST, AGES) if number % 2 else None for number in range(len(CARTS))]
+    together = zip(CARTS, histories, plain.given_each(CARTS, histories), strict=True)
+    for cart, history, prediction in together:
+        for other in (plain.given(cart, history), dense.given(cart, history)):
             assert other.probabilities == pytest.approx(prediction.probabilities, rel=1e-4)
             rows = np.setdiff1d(np.arange(SIZE), cart)
             assert other.expert_shares(rows) == pytest.approx(prediction.expert_shares(rows), rel=1e-4)

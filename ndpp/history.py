@@ -1,0 +1,68 @@
+"""What a shopper bought before: the items of earlier baskets, and how long ago each was bought."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ndpp.kernel import Indices, Vector
+from ndpp.sparse import find
+
+
+@dataclass(frozen=True, eq=False)
+class History:
+    """The purchases of earlier baskets; `rows[n]` was bought `ages[n]` days ago."""
+
+    rows: Indices  # (total,): an item of several baskets occurs several times
+    ages: Vector  # (total,): in days, 0 or more
+    baskets: int  # those that hold a known item
+
+    @classmethod
+    def of(cls, baskets: Sequence[ArrayLike], ages: Sequence[float]) -> History | None:
+        """The history of baskets bought `ages` days ago; None if they hold no item."""
+        lists = [np.unique(np.asarray(basket, dtype=np.intp)) for basket in baskets]
+        sizes = np.array([len(rows) for rows in lists], dtype=np.intp)
+        if not sizes.sum():
+            return None
+        days = np.repeat(np.maximum(np.asarray(ages, dtype=np.float64), 0.0), sizes)
+        return cls(np.concatenate(lists), days, int(np.count_nonzero(sizes)))
+
+    @classmethod
+    def in_order(cls, baskets: Sequence[ArrayLike], gap_days: float) -> History | None:
+        """The history of baskets without dates, oldest first, taken to be `gap_days` apart."""
+        ages = [gap_days * (len(baskets) - place) for place in range(len(baskets))]
+        return cls.of(baskets, ages)
+
+    @cached_property
+    def _distinct(self) -> tuple[Indices, Indices]:
+        distinct, place = np.unique(self.rows, return_inverse=True)
+        return distinct, place
+
+    @property
+    def items(self) -> Indices:
+        """The rows that were bought, ascending, each once."""
+        return self._distinct[0]
+
+    @cached_property
+    def counts(self) -> Vector:
+        """In how many baskets each of `items` is."""
+        return np.bincount(self._distinct[1]).astype(np.float64)
+
+    def decayed_counts(self, days: float) -> Vector:
+        """Σ exp(−age / days) over the baskets with each of `items`."""
+        return np.bincount(self._distinct[1], np.exp(self.ages / -days)).astype(np.float64, copy=False)
+
+    @cached_property
+    def last(self) -> Vector:
+        """How many days ago each of `items` was bought for the last time."""
+        latest = np.full(len(self.items), np.inf)
+        np.minimum.at(latest, self._distinct[1], self.ages)
+        return latest
+
+    def holds(self, rows: Indices) -> int:
+        """How many of the rows were bought before."""
+        return int(np.count_nonzero(find(rows, self.items)[1]))
