@@ -13,6 +13,7 @@ from pydantic_settings import BaseSettings, SettingsConfigDict
 from redis import ConnectionPool, RedisError
 
 from app.jobs.schemas import JobRequest
+from model_store.shopper_ids import MIN_KEY_LENGTH
 
 
 class SettingsError(Exception):
@@ -68,6 +69,12 @@ class Settings(BaseSettings):
         le=1_073_741_824,
         description="Maximum size of a request body; larger ones get 413.",
     )
+    max_ndjson_bytes: int = Field(
+        default=16_777_216,
+        ge=1_024,
+        le=1_073_741_824,
+        description="Maximum size of a body of many purchases (application/x-ndjson).",
+    )
     rate_limit: int = Field(
         default=0,
         ge=0,
@@ -89,7 +96,28 @@ class Settings(BaseSettings):
         default=None,
         min_length=16,
         description="Secret of at least 16 characters, sent in the X-Admin-Key header to change items or "
-        "models and for all routes of training jobs. These are disabled while it is unset.",
+        "models and for all routes of shoppers, purchases and training jobs. These are disabled while it is "
+        "unset.",
+    )
+    shopper_key: SecretStr | None = Field(
+        default=None,
+        min_length=MIN_KEY_LENGTH,
+        description="Secret of at least 16 characters with which shopper ids are hashed: the same for "
+        "service, worker and training. If unset, the model store keeps one. With another key, stored "
+        "shoppers are no longer found.",
+    )
+    shopper_ttl: int = Field(
+        default=31_536_000,
+        ge=1,
+        le=315_360_000,
+        description="Seconds until the profile of a shopper who is not seen again expires (default: a year).",
+    )
+    order_ttl: int = Field(
+        default=15_552_000,
+        ge=1,
+        le=315_360_000,
+        description="Seconds in which a purchase can be cancelled or returned, and its `order_id` is not "
+        "recorded twice (default: 180 days).",
     )
     data: str | None = Field(
         default=None,
