@@ -28,6 +28,7 @@ from app.redis.client import RedisLink
 from app.runtime.compute import Compute
 from app.runtime.watchers import Watchers
 from app.settings import Settings
+from app.shoppers.ids import ShopperHashes
 from app.substitutes.service import Substitutes
 
 
@@ -39,6 +40,7 @@ class Services:
     link: RedisLink
     compute: Compute
     snapshots: SnapshotHolder
+    shopper_hashes: ShopperHashes
     carts: Carts
     items: ItemService
     models: Models

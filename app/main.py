@@ -43,6 +43,7 @@ from app.runtime.logs import configure_logs
 from app.runtime.parent_process import end_with_parent_process
 from app.runtime.watchers import Watchers
 from app.settings import Settings, SettingsError, load_settings
+from app.shoppers.ids import ShopperHashes
 from app.substitutes.routes import router as substitutes
 from app.substitutes.service import Substitutes
 from app.web.routes import router as web
@@ -89,12 +90,16 @@ def _build(settings: Settings) -> Services:
     snapshots, watchers = SnapshotHolder(), Watchers()
     cart_store = CartStore(link, settings.cart_ttl, settings.idempotency_ttl)
     questions = Questions(cart_store, snapshots, settings.cart_window)
-    models = Models(ModelStore(settings.store), snapshots, Activations(link), settings.poll_seconds)
+    model_store = ModelStore(settings.store)
+    models = Models(model_store, snapshots, Activations(link), settings.poll_seconds)
+    key = settings.shopper_key
+    hashes = ShopperHashes(model_store, key.get_secret_value() if key else None)
     return Services(
         settings=settings,
         link=link,
         compute=compute,
         snapshots=snapshots,
+        shopper_hashes=hashes,
         carts=Carts(cart_store),
         items=ItemService(snapshots, OverrideStore(link), compute, settings.poll_seconds),
         models=models,
