@@ -9,6 +9,7 @@ from __future__ import annotations
 from hashlib import blake2b
 
 MIN_KEY_LENGTH = 16
+HASH = "^[0-9a-f]{32}$"
 MAX_ID_LENGTH = 256
 
 

@@ -87,7 +87,12 @@ def _groceries() -> tuple[pl.DataFrame, pl.DataFrame]:
         & ~pl.col("department").is_in(_NOT_GOODS).fill_null(False)
     )
     rows = rows.with_columns(item_id=_slug(pl.col("product_type")))
-    pairs = rows.select("basket_id", "item_id", timestamp="transaction_timestamp")
+    pairs = rows.select(
+        "basket_id",
+        "item_id",
+        timestamp="transaction_timestamp",
+        shopper_id=pl.format("household-{}", "household_id"),
+    )
     items = (
         rows.group_by("item_id")
         .agg(

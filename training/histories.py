@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 
 from ndpp import History
@@ -54,8 +52,3 @@ class Histories:
 def has_histories(baskets: Baskets) -> bool:
     """Whether the baskets say who bought them and when."""
     return baskets.shoppers is not None and baskets.timestamps is not None
-
-
-def known_shares(histories: Sequence[History | None]) -> float:
-    """The share of histories that are not empty."""
-    return float(np.mean([history is not None for history in histories])) if histories else 0.0

@@ -14,6 +14,7 @@ Phase = Literal["draining", "reading", "fitting", "tuning", "publishing", "compa
 Trigger = Literal["request", "schedule", "purchases"]
 ENDED: tuple[State, ...] = ("succeeded", "failed", "cancelled", "rejected")
 
+_Column = Literal["basket_id", "item_id", "timestamp", "quantity", "shopper_id"]
 _Name = Annotated[str, StringConstraints(min_length=1, max_length=256)]
 _Location = Annotated[str, StringConstraints(min_length=1, max_length=2048, pattern=LOCATION)]
 _Strength = Annotated[float, Field(ge=0, le=1e6, allow_inf_nan=False)]
@@ -65,7 +66,7 @@ class FitOptions(Strict):
         "Default: true.",
     )
     format: Literal["lines", "csv", "parquet", "jsonl"] | None = None
-    columns: dict[Literal["basket_id", "item_id", "timestamp", "quantity"], _Name] | None = Field(
+    columns: dict[_Column, _Name] | None = Field(
         default=None,
         description="From our column names to those of your table.",
         examples=[{"basket_id": "order"}],

@@ -51,7 +51,7 @@ def reading_rules(
     max_basket_size: int, min_item_count: int, data_format: DataFormat | None, columns: list[str] | None
 ) -> ReadingRules:
     """Reading rules from the command-line options."""
-    mapping = column_mapping(columns, ("basket_id", "item_id", "timestamp", "quantity"))
+    mapping = column_mapping(columns, ("basket_id", "item_id", "timestamp", "quantity", "shopper_id"))
     return ReadingRules(max_basket_size, min_item_count, data_format, mapping)
 
 

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from model_store.items import item_id_fault
 from training.baskets import Baskets
 from training.errors import DataError
+from training.reading.shoppers import SHOPPER, ShopperRules, holds_hashes, numbered
 from training.reading.sources import Source, read_sources
 from training.reading.tables import LINE, read_basket_lines, read_table
 
@@ -55,20 +56,26 @@ class BasketData:
 
     baskets: Baskets
     dropped: Dropped
+    basket_ids: tuple[str, ...] = ()
+    shopper_hashes: tuple[str, ...] = ()  # by the number in `Baskets.shoppers`
 
 
 def read_baskets(
-    location: str, rules: ReadingRules | None = None, *, purchases: str | None = None
+    location: str,
+    rules: ReadingRules | None = None,
+    *,
+    purchases: str | None = None,
+    shoppers: ShopperRules | None = None,
 ) -> BasketData:
     """All baskets at `location` (a file, a folder or a URL), in order of first appearance.
 
     `purchases` is the folder of the drained purchase log; its baskets come last and use our column names.
     """
-    rules = rules or ReadingRules()
-    frames = [_pairs(source, rules.columns) for source in read_sources(location, rules.format)]
+    rules, shoppers = rules or ReadingRules(), shoppers or ShopperRules()
+    frames = [_pairs(source, rules.columns, shoppers) for source in read_sources(location, rules.format)]
     if purchases is not None:
-        frames += [_pairs(source, {}) for source in read_sources(purchases)]
-    pairs = _with_ids(pl.concat(frames, how="diagonal"))
+        frames += [_pairs(source, {}, shoppers) for source in read_sources(purchases)]
+    pairs = shoppers.without_forgotten(_with_ids(pl.concat(frames, how="diagonal")))
     if pairs.is_empty():
         raise DataError("there is no basket with an item in it", location)
     data = _apply_rules(pairs, rules)
@@ -81,8 +88,8 @@ def read_baskets(
     return data
 
 
-def _pairs(source: Source, columns: Mapping[str, str]) -> pl.DataFrame:
-    """The rows of one source: basket, item, timestamp, quantity; `first` marks the first row of each line."""
+def _pairs(source: Source, columns: Mapping[str, str], shoppers: ShopperRules) -> pl.DataFrame:
+    """The rows of one source: basket, item, timestamp, quantity, shopper; `first` begins a line's rows."""
     if source.format == "lines":
         frame = read_basket_lines(source)
         contents = frame["items"].list.unique().list.sort().list.join(" ")
@@ -90,13 +97,18 @@ def _pairs(source: Source, columns: Mapping[str, str]) -> pl.DataFrame:
         rows = frame.with_columns(basket=digests).explode("items")
         first = pl.col(LINE) != pl.col(LINE).shift(1)
         return rows.select("basket", item="items", first=first.fill_null(True))
-    frame = read_table(source, ("basket_id", "item_id"), ("timestamp", "quantity"), columns)
+    optional = ("timestamp", "quantity", "shopper_id", SHOPPER)
+    frame = read_table(source, ("basket_id", "item_id"), optional, columns)
     _refuse_missing(frame, source)
     chosen = [pl.col("basket_id").alias("basket"), pl.col("item_id").alias("item")]
     if "quantity" in frame.columns:
         chosen.append(_numbers(frame, "quantity", source).alias("quantity"))
     if "timestamp" in frame.columns:
         chosen.append(_times(frame, source).alias("timestamp"))
+    if "shopper_id" in frame.columns:
+        chosen.append(pl.lit(shoppers.hashed(frame["shopper_id"])))
+    elif SHOPPER in frame.columns and holds_hashes(frame[SHOPPER]):
+        chosen.append(pl.col(SHOPPER))
     return frame.select(chosen)
 
 
@@ -162,6 +174,7 @@ def _apply_rules(pairs: pl.DataFrame, rules: ReadingRules) -> BasketData:
         pairs, code = pairs.filter(usable[code]), code[usable[code]]
     baskets, number = _coded(pairs["basket"])
     timestamps = _timestamps(pairs, number)
+    shoppers, hashes = numbered(pairs, number) if SHOPPER in pairs.columns else (None, ())
     number, code = _sorted_unique(number, code, len(ids))
     duplicates = len(pairs) - len(number)
 
@@ -195,8 +208,11 @@ def _apply_rules(pairs: pl.DataFrame, rules: ReadingRules) -> BasketData:
             offsets=np.append(np.flatnonzero(np.diff(number, prepend=-1)), len(number)).astype(np.int64),
             timestamps=None if timestamps is None else timestamps[kept_baskets],
             keys=_keys(baskets.gather(kept_baskets)),
+            shoppers=None if shoppers is None else shoppers[kept_baskets],
         ),
         dropped,
+        tuple(baskets.gather(kept_baskets)),
+        hashes,
     )
 
 

@@ -8,7 +8,8 @@ import numpy as np
 from rich.markup import escape
 from rich.table import Table
 
-from training.baskets import Baskets
+from training.baskets import NOBODY, Baskets
+from training.histories import has_histories
 from training.options import suggest_ranks
 from training.reading import BasketData
 
@@ -39,6 +40,10 @@ class BasketSummary:
     dropped: dict[str, int]
     suggested_rank: int
     suggested_skew_rank: int
+    shoppers: int | None  # None without a column shopper_id
+    baskets_without_shopper: int | None
+    baskets_per_shopper: float | None
+    repeat_share: float | None  # of the items in a shopper's later baskets, those bought before
 
     def as_dict(self) -> dict[str, object]:
         """For JSON."""
@@ -50,6 +55,8 @@ def summarise(data: BasketData) -> BasketSummary:
     baskets = data.baskets
     sizes, counts = baskets.sizes, baskets.counts
     rank, skew_rank = suggest_ranks(baskets)
+    owners = None if baskets.shoppers is None else baskets.shoppers[baskets.shoppers != NOBODY]
+    shoppers = None if owners is None else len(np.unique(owners))
     quantiles = np.quantile(sizes, [0.1, 0.5, 0.9, 0.99, 1.0], method="nearest").astype(int)
     return BasketSummary(
         baskets=len(baskets),
@@ -65,7 +72,31 @@ def summarise(data: BasketData) -> BasketSummary:
         dropped=data.dropped.as_dict(),
         suggested_rank=rank,
         suggested_skew_rank=skew_rank,
+        shoppers=shoppers,
+        baskets_without_shopper=None if owners is None else len(baskets) - len(owners),
+        baskets_per_shopper=round(len(owners) / shoppers, 2) if owners is not None and shoppers else None,
+        repeat_share=_repeat_share(baskets),
     )
+
+
+def _repeat_share(baskets: Baskets) -> float | None:
+    """The share of items in later baskets of a shopper that the shopper had bought before."""
+    if not has_histories(baskets):
+        return None
+    assert baskets.shoppers is not None
+    assert baskets.timestamps is not None
+    bought: dict[int, set[int]] = {}
+    repeats = items = 0
+    for number in np.argsort(baskets.timestamps, kind="stable").tolist():
+        if (shopper := int(baskets.shoppers[number])) == NOBODY:
+            continue
+        basket = set(baskets[number].tolist())
+        if (before := bought.get(shopper)) is None:
+            bought[shopper] = basket
+            continue
+        repeats, items = repeats + len(basket & before), items + len(basket)
+        before |= basket
+    return round(repeats / items, 4) if items else None
 
 
 def _top_share(counts: np.ndarray[tuple[int], np.dtype[np.int64]], percent: int) -> float:
@@ -95,6 +126,15 @@ def summary_table(summary: BasketSummary, title: str) -> Table:
     table.add_row("basket size", f"mean {summary.size_mean}, {sizes}")
     if summary.first is not None:
         table.add_row("from / to", f"{summary.first} / {summary.last}")
+    if summary.shoppers is not None:
+        table.add_row("shoppers", f"{summary.shoppers:,}")
+        table.add_row("  baskets without a shopper", f"{summary.baskets_without_shopper:,}")
+        if summary.baskets_per_shopper is not None:
+            table.add_row("  baskets per shopper", f"{summary.baskets_per_shopper:g}")
+        if summary.repeat_share is not None:
+            table.add_row("  bought before (share of items)", f"{summary.repeat_share:.0%}")
+        else:
+            table.add_row("  bought before", "unknown: timestamps are missing")
     for reason, count in summary.dropped.items():
         if count:
             table.add_row(f"dropped: {_DROP_REASONS[reason]}", f"{count:,}")
