@@ -11,7 +11,7 @@ from scipy import sparse
 from training.baselines.base import Baseline, BaselineUnavailableError
 from training.basket_matrix import basket_matrix, cart_matrix
 from training.baskets import Baskets, ItemRows
-from training.recommender import Scores
+from training.recommender import Pasts, Scores
 
 
 class Als(Baseline):
@@ -47,7 +47,7 @@ class Als(Baseline):
             self.model.fit(sparse.csr_matrix(basket_matrix(baskets)), show_progress=False)
         return self
 
-    def scores(self, carts: Sequence[ItemRows]) -> Scores:
+    def scores(self, carts: Sequence[ItemRows], histories: Pasts | None = None) -> Scores:  # noqa: ARG002
         """Each cart's factors times every item's."""
         items = self.model.item_factors  # (M, factors)
         if not carts:

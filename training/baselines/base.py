@@ -12,7 +12,7 @@ from scipy import sparse
 
 from training.basket_matrix import cart_matrix
 from training.baskets import Baskets, ItemRows
-from training.recommender import Recommender, Scores
+from training.recommender import Pasts, Recommender, Scores
 
 
 class BaselineUnavailableError(Exception):
@@ -30,9 +30,10 @@ class Baseline(Recommender):
 class LinearBaseline(Baseline):
     """An item's score is the sum over the cart of a weight from each cart item to it."""
 
+    needs_cart = True
     weights: sparse.csr_array | NDArray[np.float32]  # (M, M): row y holds the weights from item y
 
-    def scores(self, carts: Sequence[ItemRows]) -> Scores:
+    def scores(self, carts: Sequence[ItemRows], histories: Pasts | None = None) -> Scores:  # noqa: ARG002
         """Σ_{y∈cart} weights[y]."""
         summed = cart_matrix(carts, self.weights.shape[0]) @ self.weights
         return np.asarray(summed.toarray() if sparse.issparse(summed) else summed)

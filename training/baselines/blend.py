@@ -13,7 +13,7 @@ from training.baskets import Baskets, ItemRows
 from training.next_item.basket_index import index_baskets
 from training.next_item.relevance_prior import learn_relevance_prior
 from training.next_item.tuning import tune
-from training.recommender import Scores
+from training.recommender import Pasts, Scores
 
 
 class Blend(Baseline):
@@ -40,6 +40,6 @@ class Blend(Baseline):
         self.model = NextItem(kernel, tuning.mixture, relevance, index_baskets(baskets))
         return self
 
-    def scores(self, carts: Sequence[ItemRows]) -> Scores:
+    def scores(self, carts: Sequence[ItemRows], histories: Pasts | None = None) -> Scores:
         """The probability of every item, (n, M)."""
-        return self.model.probabilities(carts)
+        return self.model.probabilities(carts, histories)

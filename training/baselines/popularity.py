@@ -9,7 +9,7 @@ import numpy as np
 
 from training.baselines.base import Baseline
 from training.baskets import Baskets, ItemRows
-from training.recommender import LogLikelihoods, Scores
+from training.recommender import LogLikelihoods, Pasts, Scores
 
 
 class Popularity(Baseline):
@@ -22,7 +22,7 @@ class Popularity(Baseline):
         self.shares = (baskets.counts + 0.5) / (len(baskets) + 1)
         return self
 
-    def scores(self, carts: Sequence[ItemRows]) -> Scores:
+    def scores(self, carts: Sequence[ItemRows], histories: Pasts | None = None) -> Scores:  # noqa: ARG002
         """The same shares for every cart."""
         return np.tile(self.shares, (len(carts), 1))
 

@@ -30,7 +30,8 @@ from training.errors import OptionError
 from training.evaluation.assess import Assessment, Questions, assess, item_names
 from training.evaluation.metrics import QUERY_METRICS, SET_METRICS, decimal_places
 from training.evaluation.page import LABELS, NAMES
-from training.evaluation.queries import Protocol, read_queries
+from training.evaluation.queries import Protocol
+from training.evaluation.read_queries import read_queries
 from training.evaluation.report import CurvePoint, ReportData, write_report
 from training.evaluation.scoring import Metrics
 from training.evaluation.tripod import TripodModel

@@ -83,7 +83,7 @@ def calibration_of(model: NextItem, queries: Queries) -> NextItemCalibration | N
     claimed, right = np.zeros((n, shown)), np.zeros((n, shown), dtype=np.bool_)
     offered = np.zeros((n, shown), dtype=np.bool_)  # in a small catalogue fewer than ten are not in the cart
     target_probability = np.zeros(n)
-    for number, prediction in enumerate(model.given_each(queries.carts)):
+    for number, prediction in enumerate(model.given_each(queries.carts, queries.histories)):
         probabilities, target = prediction.probabilities, queries.targets[number]
         best = np.argsort(-probabilities, kind="stable")[:shown]
         claimed[number], right[number] = probabilities[best], best == target

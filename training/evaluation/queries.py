@@ -1,18 +1,17 @@
-"""Next-item queries: a cart and the held-out item."""
+"""Next-item queries: a cart, the held-out item, and what the shopper had bought before."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ndpp import History
 from training.baskets import UNKNOWN, Baskets, ItemRows, rows_in
-from training.errors import DataError
+from training.recommender import Pasts
 
 
 class Protocol(StrEnum):
@@ -20,22 +19,25 @@ class Protocol(StrEnum):
 
     PAPER = "paper"  # a random item; all queries have the same weight
     PUBLISHED = "published"  # the item with the largest id; three basket-size buckets have the same weight
+    TEMPORAL = "temporal"  # a random item of each shopper's last basket, given the rest and their history
 
 
 @dataclass(frozen=True, eq=False)
 class Queries:
-    """n carts, and for each the row of the held-out item."""
+    """n carts, for each the row of the held-out item, and the histories of their shoppers if known."""
 
     carts: Sequence[ItemRows]
     targets: NDArray[np.int64]  # (n,): UNKNOWN if the item is not in the model's catalogue
     cart_sizes: NDArray[np.int64]  # (n,): including unknown items
+    histories: Pasts | None = None
 
     def __len__(self) -> int:
         return len(self.targets)
 
     def first(self, most: int) -> Queries:
         """The first `most` queries."""
-        return Queries(self.carts[:most], self.targets[:most], self.cart_sizes[:most])
+        histories = None if self.histories is None else self.histories[:most]
+        return Queries(self.carts[:most], self.targets[:most], self.cart_sizes[:most], histories)
 
     @property
     def sets(self) -> list[ItemRows]:
@@ -47,21 +49,25 @@ class Queries:
         return [np.unique(rows).astype(np.int32) for rows in whole if len(rows)]
 
 
-def hold_one_out(baskets: Baskets, protocol: Protocol, rng: np.random.Generator) -> Queries:
-    """One query from each basket of at least two items."""
+def hold_one_out(
+    baskets: Baskets, protocol: Protocol, rng: np.random.Generator, histories: Pasts | None = None
+) -> Queries:
+    """One query from each basket of at least two items; `histories` are those at the time of each basket."""
     largest_first = _id_order(baskets.catalogue)
-    carts, targets = [], []
-    for basket in baskets:
+    carts, targets, owners = [], [], []
+    for number, basket in enumerate(baskets):
         if len(basket) < 2:
             continue
-        if protocol is Protocol.PAPER:
-            position = int(rng.integers(len(basket)))
-        else:
+        if protocol is Protocol.PUBLISHED:
             position = int(np.argmax(largest_first[basket]))
+        else:
+            position = int(rng.integers(len(basket)))
         carts.append(np.delete(basket, position))
         targets.append(int(basket[position]))
+        owners.append(number)
     sizes = np.array([len(cart) for cart in carts], dtype=np.int64)
-    return Queries(carts, np.array(targets, dtype=np.int64), sizes)
+    known = None if histories is None else [histories[number] for number in owners]
+    return Queries(carts, np.array(targets, dtype=np.int64), sizes, known)
 
 
 def random_prefixes(
@@ -103,56 +109,20 @@ def translate_queries(queries: Queries, names: Sequence[str], catalogue: Sequenc
     new_row = rows_in(catalogue, names)
     carts = [new_row[cart] for cart in queries.carts]
     known = [cart[cart != UNKNOWN] for cart in carts]
-    return Queries(known, new_row[queries.targets].astype(np.int64), queries.cart_sizes)
+    histories = None if queries.histories is None else translate_histories(queries.histories, new_row)
+    return Queries(known, new_row[queries.targets].astype(np.int64), queries.cart_sizes, histories)
 
 
-def read_queries(path: Path, rows: Mapping[str, int]) -> Queries:
-    """Read `{"cart": [ids], "target": id}` lines.
+def translate_histories(histories: Pasts, new_row: ItemRows) -> list[History | None]:
+    """The histories with `new_row` of each row, without unknown items; None if nothing is left."""
 
-    Unknown cart items are dropped; a query with an unknown target is kept and gets the worst rank.
-    """
-    carts, targets, sizes = [], [], []
-    for number, line in enumerate(_lines(path), start=1):
-        if not line.strip():
-            continue
-        try:
-            cart, target = _parse(line)
-        except ValueError as error:
-            raise DataError(f'{error}: expected {{"cart": [ids], "target": id}}', str(path), number) from None
-        carts.append(np.array([rows[item] for item in cart if item in rows], dtype=np.int32))
-        targets.append(rows.get(target, UNKNOWN))
-        sizes.append(len(cart))
-    if not targets:
-        raise DataError('there are no queries: expected lines {"cart": [ids], "target": id}', str(path))
-    return Queries(carts, np.array(targets, dtype=np.int64), np.array(sizes, dtype=np.int64))
+    def translated(history: History) -> History | None:
+        rows = new_row[history.rows].astype(np.intp)
+        known = rows != UNKNOWN
+        if not known.any():
+            return None
+        ages = history.ages[known]
+        baskets = history.baskets if known.all() else min(history.baskets, len(np.unique(ages)))
+        return History(rows[known], ages, baskets)
 
-
-def _lines(path: Path) -> list[str]:
-    try:
-        return path.read_text(encoding="utf-8").splitlines()
-    except OSError as error:
-        raise DataError(f"the file cannot be read ({error.strerror})", str(path)) from error
-    except UnicodeDecodeError as error:
-        line = path.read_bytes()[: error.start].count(b"\n") + 1
-        raise DataError(
-            "this is not UTF-8 text; expected one JSON object per line", str(path), line
-        ) from error
-
-
-def _parse(line: str) -> tuple[list[str], str]:
-    try:
-        query = json.loads(line)
-    except (ValueError, RecursionError):
-        raise ValueError("this is not valid JSON") from None
-    if not isinstance(query, dict) or "cart" not in query or "target" not in query:
-        raise ValueError("this has no 'cart' or no 'target'")
-    if not isinstance(query["cart"], list) or not all(map(_is_id, [*query["cart"], query["target"]])):
-        raise ValueError("an id is neither text nor a whole number")
-    cart, target = list(dict.fromkeys(map(str, query["cart"]))), str(query["target"])
-    if target in cart:
-        raise ValueError(f"the target {target!r} is in the cart")
-    return cart, target
-
-
-def _is_id(value: object) -> bool:
-    return isinstance(value, str | int) and not isinstance(value, bool)
+    return [None if history is None else translated(history) for history in histories]

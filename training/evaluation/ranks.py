@@ -34,7 +34,8 @@ def rank_targets(model: Recommender, queries: Queries) -> Ranks:
         batch = slice(start, start + CARTS_AT_ONCE)
         carts = queries.carts[batch]
         targets = queries.targets[batch]
-        scores = np.array(model.scores(carts))  # (b, M), a copy to write to
+        histories = None if queries.histories is None else queries.histories[batch]
+        scores = np.array(model.scores(carts, histories))  # (b, M), a copy to write to
         owners = np.repeat(np.arange(len(carts)), [len(cart) for cart in carts])
         scores[owners, np.concatenate(carts)] = -np.inf
         wanted = scores[np.arange(len(carts)), targets][:, None]  # arbitrary for UNKNOWN, see `known`

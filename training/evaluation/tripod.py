@@ -8,11 +8,11 @@ from typing import ClassVar
 from ndpp import Kernel, Mixture, NextItem
 from training.baskets import ItemRows
 from training.evaluation.sets import log_likelihoods
-from training.recommender import LogLikelihoods, Recommender, Scores
+from training.recommender import LogLikelihoods, Pasts, Recommender, Scores
 
 
 class TripodModel(Recommender):
-    """P(next item | cart) as it is served."""
+    """P(next item | cart, history) as it is served."""
 
     name: ClassVar[str] = "tripod"
 
@@ -30,9 +30,9 @@ class TripodModel(Recommender):
         """The kernel of the model."""
         return self.model.kernel
 
-    def scores(self, carts: Sequence[ItemRows]) -> Scores:
+    def scores(self, carts: Sequence[ItemRows], histories: Pasts | None = None) -> Scores:
         """The probability of every item, (n, M)."""
-        return self.model.probabilities(carts)
+        return self.model.probabilities(carts, histories)
 
     def log_likelihoods(self, sets: Sequence[ItemRows]) -> LogLikelihoods:
         """log det(L_Y + εI) − log det(I + L), from the kernel alone."""

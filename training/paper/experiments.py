@@ -80,7 +80,10 @@ def predictive_quality(results: dict[str, FitResult], parts: Split, seed: int) -
         name: TripodModel.of_kernel(result.kernel) for name, result in results.items()
     }
     models["popularity"] = Popularity().fit(parts.train)
-    asked = {p: questions_from(parts.test, parts.test.catalogue, p, seed) for p in Protocol}
+    asked = {
+        protocol: questions_from(parts.test, parts.test.catalogue, protocol, seed)
+        for protocol in (Protocol.PAPER, Protocol.PUBLISHED)
+    }
 
     def metrics(model: Recommender, protocol: Protocol) -> Metrics:
         questions = asked[protocol]

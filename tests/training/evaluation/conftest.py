@@ -7,7 +7,7 @@ import pytest
 
 from ndpp import Kernel
 from training.baskets import Baskets, ItemRows
-from training.recommender import Recommender, Scores
+from training.recommender import Pasts, Recommender, Scores
 
 
 def make_baskets(rows: Sequence[Sequence[int]], catalogue: Sequence[str]) -> Baskets:
@@ -23,7 +23,7 @@ class FixedScores(Recommender):
     def __init__(self, scores: Sequence[float]) -> None:
         self.fixed = np.array(scores, dtype=np.float64)
 
-    def scores(self, carts: Sequence[ItemRows]) -> Scores:
+    def scores(self, carts: Sequence[ItemRows], histories: Pasts | None = None) -> Scores:  # noqa: ARG002
         return np.tile(self.fixed, (len(carts), 1))
 
 

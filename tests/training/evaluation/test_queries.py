@@ -7,7 +7,8 @@ import pytest
 
 from training.baskets import UNKNOWN, Baskets, translate
 from training.errors import DataError
-from training.evaluation.queries import Protocol, hold_one_out, read_queries, translate_queries
+from training.evaluation.queries import Protocol, hold_one_out, translate_queries
+from training.evaluation.read_queries import read_queries
 
 from .conftest import make_baskets
 
