@@ -67,8 +67,18 @@ ItemId = Annotated[
         json_schema_extra={"minLength": 1, "maxLength": MAX_ID_LENGTH, "pattern": ID_PATTERN},
     ),
 ]
-# A path parameter: `middleware` leaves slashes and percent signs in it encoded.
+ShopperId = Annotated[
+    str,
+    StringConstraints(min_length=1, max_length=MAX_ID_LENGTH, pattern=ID_PATTERN),
+    Field(
+        description="The shop's own id of the shopper: 1 to 256 characters, no control characters. Only a "
+        "keyed hash of it is stored.",
+        examples=["customer-4711"],
+    ),
+]
+# Path parameters: `middleware` leaves slashes and percent signs in them encoded.
 PathItemId = Annotated[ItemId, BeforeValidator(unquote)]
+PathShopperId = Annotated[ShopperId, BeforeValidator(unquote)]
 Category = Annotated[
     str, StringConstraints(min_length=1, max_length=MAX_CATEGORY_LENGTH), Field(examples=["Photo"])
 ]
@@ -164,7 +174,7 @@ Model = TypeVar("Model", bound=BaseModel)
 def query_reader(model: type[Model]) -> Callable[[Request], Model]:
     """A function that reads the model from the query of a request. Parameters of lists may be repeated."""
     lists = {name for name, field in model.model_fields.items() if get_origin(field.annotation) is list}
-    body_only = {name for name, field in model.model_fields.items() if _is_object(field)}
+    body_only = {name for name, field in model.model_fields.items() if _is_nested(field)}
 
     def read(request: Request) -> Model:
         values: dict[str, Any] = {}
@@ -193,14 +203,17 @@ def query_parameters(model: type[BaseModel]) -> dict[str, Any]:
         "parameters": [
             _parameter(name, field, schema["properties"][name], name in required)
             for name, field in model.model_fields.items()
-            if not _is_object(field)
+            if not _is_nested(field)
         ]
     }
 
 
-def _is_object(field: FieldInfo) -> bool:
-    """Whether the value is an object, which a query cannot hold."""
-    return any(isinstance(kind, type) and issubclass(kind, BaseModel) for kind in get_args(field.annotation))
+def _is_nested(field: FieldInfo) -> bool:
+    """Whether the value is an object or a list that may be left out, which a query cannot hold."""
+    kinds = get_args(field.annotation)
+    return any(isinstance(kind, type) and issubclass(kind, BaseModel) for kind in kinds) or (
+        any(get_origin(kind) is list for kind in kinds)
+    )
 
 
 def _parameter(name: str, field: FieldInfo, schema: dict[str, Any], required: bool) -> dict[str, Any]:
