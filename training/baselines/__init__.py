@@ -9,11 +9,15 @@ from training.baselines.base import Baseline, BaselineUnavailableError, LinearBa
 from training.baselines.confidence import Confidence
 from training.baselines.ease import Ease
 from training.baselines.item_knn import ItemKNN
+from training.baselines.personal_frequency import PersonalFrequency
 from training.baselines.popularity import Popularity
+from training.baselines.tifu_knn import TifuKnn
+from training.baselines.up_cf import UpCf
 from training.baskets import Baskets
 
 __all__ = [
     "BASELINES",
+    "HISTORY_BASELINES",
     "Als",
     "Baseline",
     "BaselineUnavailableError",
@@ -21,11 +25,15 @@ __all__ = [
     "Ease",
     "ItemKNN",
     "LinearBaseline",
+    "PersonalFrequency",
     "Popularity",
+    "TifuKnn",
+    "UpCf",
     "fit_baselines",
 ]
 
 BASELINES: tuple[type[Baseline], ...] = (Popularity, ItemKNN, Confidence, Ease, Als)
+HISTORY_BASELINES: tuple[type[Baseline], ...] = (PersonalFrequency, ItemKNN, Ease, TifuKnn, UpCf, Popularity)
 
 
 def fit_baselines(
