@@ -88,7 +88,7 @@ def _build(settings: Settings) -> Services:
     link = RedisLink(settings.redis_url)
     compute = Compute(settings.threads, settings.queue)
     snapshots, watchers = SnapshotHolder(), Watchers()
-    cart_store = CartStore(link, settings.cart_ttl, settings.idempotency_ttl)
+    cart_store = CartStore(link, settings)
     questions = Questions(cart_store, snapshots, settings.cart_window)
     model_store = ModelStore(settings.store)
     models = Models(model_store, snapshots, Activations(link), settings.poll_seconds)
@@ -100,7 +100,7 @@ def _build(settings: Settings) -> Services:
         compute=compute,
         snapshots=snapshots,
         shopper_hashes=hashes,
-        carts=Carts(cart_store),
+        carts=Carts(cart_store, hashes),
         items=ItemService(snapshots, OverrideStore(link), compute, settings.poll_seconds),
         models=models,
         recommender=Recommender(questions, compute),

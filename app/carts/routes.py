@@ -6,7 +6,7 @@ from typing import Annotated
 
 from fastapi import APIRouter, Body, Request, Response
 
-from app.carts.schemas import CartAnswer, LineQuantity, NewLines, lines_of
+from app.carts.schemas import CartAnswer, CartMerge, CartShopper, LineQuantity, NewLines, lines_of
 from app.carts.store import Cart
 from app.dependencies import CartConditions, CartIdPath, IdempotencyKey, ItemIdPath, ServicesDep
 from app.http.errors import (
@@ -57,17 +57,22 @@ def _with_etag(cart: Cart, response: Response) -> CartAnswer:
     summary="Create a cart",
     responses={
         201: {"headers": _ETAG | _LOCATION},
-        **declare(CartNotFound, IdempotencyKeyReused, RedisUnavailable),
+        **declare(CartNotFound, UnsupportedMediaType, IdempotencyKeyReused, RedisUnavailable),
     },
 )
 async def create_cart(
-    services: ServicesDep, request: Request, response: Response, key: IdempotencyKey = None
+    services: ServicesDep,
+    request: Request,
+    response: Response,
+    body: CartShopper | None = None,
+    key: IdempotencyKey = None,
 ) -> CartAnswer:
     """Create an empty cart with a new id. (Adding an item to an id of your choice creates that cart, too.)
 
     Here an Idempotency-Key counts for your address: use a random one if other clients share the address.
     """
-    cart = await services.carts.create(request.client.host if request.client else "", key)
+    client = request.client.host if request.client else ""
+    cart = await services.carts.create(client, key, body.shopper_id if body else None)
     response.headers["Location"] = f"/carts/{cart.cart_id}"
     return _with_etag(cart, response)
 
@@ -98,8 +103,45 @@ async def add_items(
     conditions: CartConditions,
     key: IdempotencyKey = None,
 ) -> CartAnswer:
-    """Add to the quantities in the cart. Adding an item creates the cart. Unknown items are allowed."""
-    cart = await services.carts.add(cart_id, lines_of(body), conditions, key)
+    """Add to the quantities in the cart. Adding an item creates the cart. Unknown items are allowed.
+
+    The cart remembers the latest `shopper_id`, as a keyed hash.
+    """
+    cart = await services.carts.add(cart_id, lines_of(body), conditions, key, body.shopper_id)
+    return _with_etag(cart, response)
+
+
+@router.post(
+    "/{cart_id}/merge",
+    summary="Merge two carts",
+    responses={
+        200: {"headers": _ETAG},
+        **declare(
+            CartNotFound,
+            CartCheckedOut,
+            CartFull,
+            CartChanged,
+            CartExists,
+            UnsupportedMediaType,
+            IdempotencyKeyReused,
+            RedisUnavailable,
+        ),
+    },
+)
+async def merge_carts(
+    *,
+    services: ServicesDep,
+    response: Response,
+    cart_id: CartIdPath,
+    body: CartMerge,
+    conditions: CartConditions,
+    key: IdempotencyKey = None,
+) -> CartAnswer:
+    """Add the lines of the cart `from_cart_id` and delete that cart, in one step: for a guest who logs in.
+
+    Quantities of the same item are added. A cart without a `shopper_id` gets that of the other.
+    """
+    cart = await services.carts.merge(cart_id, body.from_cart_id, conditions, key, body.shopper_id)
     return _with_etag(cart, response)
 
 
@@ -181,15 +223,18 @@ async def delete_cart(services: ServicesDep, cart_id: CartIdPath, conditions: Ca
             CartEmpty,
             CartChanged,
             CartExists,
+            UnsupportedMediaType,
             IdempotencyKeyReused,
             RedisUnavailable,
         ),
     },
 )
 async def check_out(
+    *,
     services: ServicesDep,
     response: Response,
     cart_id: CartIdPath,
+    body: CartShopper | None = None,
     conditions: CartConditions,
     key: IdempotencyKey = None,
 ) -> CartAnswer:
@@ -198,4 +243,5 @@ async def check_out(
     A second checkout gets 409 with the `purchase_id` of the first; with the same Idempotency-Key it gets 200
     with the cart.
     """
-    return _with_etag(await services.carts.check_out(cart_id, conditions, key), response)
+    shopper_id = body.shopper_id if body else None
+    return _with_etag(await services.carts.check_out(cart_id, conditions, key, shopper_id), response)

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, Field, WrapValidator
 
 from app.carts.store import MAX_LINES, MAX_QUANTITY, Cart, Line
-from app.http.inputs import ItemId, KnownCartId, KnownItemId, Strict
+from app.http.inputs import CartId, ItemId, KnownCartId, KnownItemId, ShopperId, Strict
 
 Quantity = Annotated[
     int, Field(strict=True, ge=1, le=MAX_QUANTITY, description="The quantity.", examples=[1])
@@ -22,13 +22,29 @@ class NewLine(Strict):
     quantity: Quantity = 1
 
 
-class CartLines(Strict):
+class CartShopper(Strict):
+    """Who shops."""
+
+    shopper_id: ShopperId | None = None
+
+
+class OneLine(NewLine, CartShopper):
+    """One item."""
+
+
+class CartLines(CartShopper):
     """Several items at once."""
 
     items: list[NewLine] = Field(min_length=1, max_length=MAX_LINES)
 
 
-def _one_or_several(body: Any, _: object) -> NewLine | CartLines:
+class CartMerge(CartShopper):
+    """The cart to join."""
+
+    from_cart_id: CartId
+
+
+def _one_or_several(body: Any, _: object) -> OneLine | CartLines:
     """Choose the form by its members: a union would report errors of both forms."""
     if not isinstance(body, dict):
         raise ValueError("it must be an object")
@@ -36,10 +52,10 @@ def _one_or_several(body: Any, _: object) -> NewLine | CartLines:
         return CartLines.model_validate(body)
     if "item_id" not in body:
         raise ValueError("it must have `item_id` (and `quantity`), or `items`, a list of such objects")
-    return NewLine.model_validate(body)
+    return OneLine.model_validate(body)
 
 
-NewLines = Annotated[NewLine | CartLines, WrapValidator(_one_or_several)]
+NewLines = Annotated[OneLine | CartLines, WrapValidator(_one_or_several)]
 
 
 class LineQuantity(Strict):
@@ -70,6 +86,7 @@ class CartAnswer(BaseModel):
     purchase_id: str | None = Field(
         description="The entry in the purchase log; null before the checkout.", examples=[None]
     )
+    has_shopper: bool = Field(description="Whether a `shopper_id` was given for the cart.", examples=[False])
 
     @classmethod
     def of(cls, cart: Cart) -> CartAnswer:
@@ -82,10 +99,11 @@ class CartAnswer(BaseModel):
             created_at=datetime.fromtimestamp(cart.created, UTC),
             updated_at=datetime.fromtimestamp(cart.updated, UTC),
             purchase_id=cart.purchase_id,
+            has_shopper=cart.shopper is not None,
         )
 
 
-def lines_of(body: NewLine | CartLines) -> tuple[Line, ...]:
+def lines_of(body: OneLine | CartLines) -> tuple[Line, ...]:
     """The lines of either form of the body."""
     items = body.items if isinstance(body, CartLines) else [body]
     return tuple((line.item_id, line.quantity) for line in items)

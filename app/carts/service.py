@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+from dataclasses import replace
 
 from app.carts.store import (
     MAX_LINES,
@@ -23,31 +24,54 @@ from app.http.errors import (
     CartFull,
     CartNotFound,
     IdempotencyKeyReused,
+    Invalid,
     ItemNotInCart,
     Problem,
 )
+from app.shoppers.ids import ShopperHashes
 
 
 class Carts:
     """Changes carts."""
 
-    def __init__(self, store: CartStore) -> None:
+    def __init__(self, store: CartStore, hashes: ShopperHashes) -> None:
         self._store = store
+        self._hashes = hashes
 
     async def get(self, cart_id: str) -> Cart:
         """The cart, or CartNotFound."""
         return await self._store.get(cart_id)
 
-    async def create(self, client: str, key: str | None) -> Cart:
+    async def create(self, client: str, key: str | None, shopper_id: str | None = None) -> Cart:
         """Create an empty cart. An Idempotency-Key counts for the client's address."""
         cart_id = secrets.token_urlsafe(16).replace("-", "_")
-        return await self._change(Change("create", cart_id, idempotency_key=key, client=client))
+        change = Change("create", cart_id, idempotency_key=key, client=client)
+        return await self._change(change, shopper_id)
 
     async def add(
-        self, cart_id: str, lines: tuple[Line, ...], conditions: Conditions, key: str | None
+        self,
+        cart_id: str,
+        lines: tuple[Line, ...],
+        conditions: Conditions,
+        key: str | None,
+        shopper_id: str | None = None,
     ) -> Cart:
         """Add to the quantities; the cart is created if it is new."""
-        return await self._change(Change("add", cart_id, lines, conditions, key))
+        return await self._change(Change("add", cart_id, lines, conditions, key), shopper_id)
+
+    async def merge(
+        self,
+        cart_id: str,
+        from_cart_id: str,
+        conditions: Conditions,
+        key: str | None,
+        shopper_id: str | None = None,
+    ) -> Cart:
+        """Add the lines of another cart and delete that cart; the cart is created if it is new."""
+        if from_cart_id == cart_id:
+            raise Invalid(("body.from_cart_id", "a cart cannot be merged with itself: name another cart"))
+        change = Change("merge", cart_id, (), conditions, key, from_cart_id=from_cart_id)
+        return await self._change(change, shopper_id)
 
     async def set_quantity(self, cart_id: str, line: Line, conditions: Conditions) -> Cart:
         """Set the quantity of one item; the cart is created if it is new."""
@@ -61,11 +85,15 @@ class Carts:
         """Delete the cart."""
         await self._change(Change("delete", cart_id, (), conditions))
 
-    async def check_out(self, cart_id: str, conditions: Conditions, key: str | None) -> Cart:
+    async def check_out(
+        self, cart_id: str, conditions: Conditions, key: str | None, shopper_id: str | None = None
+    ) -> Cart:
         """Close the cart and append its basket to the purchase log, once."""
-        return await self._change(Change("checkout", cart_id, (), conditions, key))
+        return await self._change(Change("checkout", cart_id, (), conditions, key), shopper_id)
 
-    async def _change(self, change: Change) -> Cart:
+    async def _change(self, change: Change, shopper_id: str | None = None) -> Cart:
+        if shopper_id is not None:
+            change = replace(change, shopper=await self._hashes.of(shopper_id))
         outcome, cart = await self._store.apply(change)
         if outcome == "ok" and cart is not None:
             return cart
@@ -91,8 +119,11 @@ def _refusal(outcome: Outcome, change: Change, cart: Cart | None) -> Problem:
             "use a new key.",
         ),
     }
-    if outcome == "checked_out":
-        detail = f"Cart {cart_id!r} was checked out as purchase {purchase_id}: use another cart."
+    if outcome == "other_missing":
+        return missing_cart(str(change.from_cart_id))
+    if outcome in ("checked_out", "other_checked_out"):
+        closed = cart.cart_id if cart else cart_id
+        detail = f"Cart {closed!r} was checked out as purchase {purchase_id}: use another cart."
         return CartCheckedOut(detail, purchase_id=purchase_id)
     if outcome == "key_reused":
         return IdempotencyKeyReused(

@@ -13,11 +13,18 @@ from pydantic_core import from_json
 
 from app.http.errors import CartNotFound
 from app.redis.client import RedisLink
+from app.settings import Settings
 
-PURCHASE_LOG = "tripod:purchases"  # a stream; each entry has the fields `cart_id` and `lines` (JSON pairs)
-_CART = "tripod:cart:"
+# A stream. A purchase has `lines` (JSON pairs of item and quantity), `shopper` (a hash) if known, and either
+# `cart_id`, or `order_id` and `timestamp` (milliseconds). A correction has `corrects`, the id of a purchase,
+# and its new `lines`. An entry with `forget` names the hash of a shopper.
+PURCHASE_LOG = "tripod:purchases"
+ORDER = "tripod:order:"  # of each purchase: what can still be cancelled or returned
+SHOPPER_CARTS = "tripod:shopper-carts:"  # sets of cart ids
 MAX_LINES = 500
 MAX_QUANTITY = 1_000_000
+_CART = "tripod:cart:"
+_CHECK_CARTS = 50  # after each so many new carts of a shopper, expired ones are removed from the list
 _SCRIPT = Path(__file__).with_name("change.lua").read_text()
 
 Outcome = Literal[
@@ -32,6 +39,8 @@ Outcome = Literal[
     "no_line",
     "key_reused",
     "gone",
+    "other_missing",
+    "other_checked_out",
 ]
 Line = tuple[str, int]
 
@@ -46,6 +55,7 @@ class Cart:
     created: int  # seconds since 1970
     updated: int
     purchase_id: str | None  # the entry in the purchase log after checkout
+    shopper: str | None = None  # the hash of the shopper's id
 
     @property
     def item_ids(self) -> list[str]:
@@ -65,12 +75,14 @@ class Conditions:
 class Change:
     """A change of a cart and its conditions."""
 
-    kind: Literal["create", "add", "set", "remove", "delete", "checkout"]
+    kind: Literal["create", "add", "set", "remove", "delete", "checkout", "merge"]
     cart_id: str
     lines: tuple[Line, ...] = ()
     conditions: Conditions = Conditions()
     idempotency_key: str | None = None
     client: str = ""  # the client's address, for creations: these have no cart id yet
+    shopper: str | None = None  # the hash of the shopper's id
+    from_cart_id: str | None = None  # of a merge
 
     def idempotency_redis_key(self) -> str | None:
         """The Redis key of the Idempotency-Key, which is valid for one kind of change of one cart."""
@@ -82,16 +94,30 @@ class Change:
 
     def fingerprint(self) -> str:
         """A digest of the request; a repeated Idempotency-Key must come with the same one."""
-        return hashlib.sha256(json.dumps(self.lines).encode()).hexdigest()
+        more = [part for part in (self.shopper, self.from_cart_id) if part]
+        return hashlib.sha256(json.dumps([self.lines, *more] if more else self.lines).encode()).hexdigest()
 
 
 class CartStore:
     """Reads and changes carts; every access renews a cart's time to live."""
 
-    def __init__(self, link: RedisLink, ttl: int, idempotency_ttl: int) -> None:
+    def __init__(self, link: RedisLink, settings: Settings) -> None:
         self._link = link
-        self._ttl = ttl
-        self._idempotency_ttl = idempotency_ttl
+        self._ttl = settings.cart_ttl
+        self._constants = {
+            "ttl": settings.cart_ttl,
+            "idempotency_ttl": settings.idempotency_ttl,
+            "order_ttl": settings.order_ttl,
+            "shopper_ttl": max(
+                settings.cart_ttl, settings.shopper_ttl
+            ),  # reading a cart renews the cart only
+            "max_lines": MAX_LINES,
+            "max_quantity": MAX_QUANTITY,
+            "check_carts": _CHECK_CARTS,
+            "cart_prefix": _CART,
+            "order_prefix": ORDER,
+            "shopper_carts_prefix": SHOPPER_CARTS,
+        }
         self._script = link.client.register_script(_SCRIPT)
 
     async def get(self, cart_id: str) -> Cart:
@@ -117,12 +143,7 @@ class CartStore:
         fields = asdict(change)
         fields |= fields.pop("conditions")
         request = {name: value for name, value in fields.items() if value is not None}
-        request |= {
-            "ttl": self._ttl,
-            "idempotency_ttl": self._idempotency_ttl,
-            "fingerprint": change.fingerprint(),
-        }
-        request |= {"max_lines": MAX_LINES, "max_quantity": MAX_QUANTITY, "cart_prefix": _CART}
+        request |= {**self._constants, "fingerprint": change.fingerprint()}
         with self._link.call(writes=True):
             outcome, text = await self._script(keys=keys, args=[json.dumps(request)])
         return outcome.decode(), _parse(text) if text else None
@@ -152,4 +173,5 @@ def _parse(text: bytes | str) -> Cart:
         created=data["created"],
         updated=data["updated"],
         purchase_id=data.get("purchase_id"),
+        shopper=data.get("shopper"),
     )
