@@ -104,6 +104,20 @@ def mean_with_replicates(values: Vector, resampling: Resampling) -> tuple[float,
         return float(values.mean()), resampling.draws @ values / totals
 
 
+@dataclass(frozen=True)
+class Estimate:
+    """A mean with its 95 % bootstrap interval."""
+
+    value: float
+    interval: Interval
+
+
+def estimate(values: Vector, resampling: Resampling) -> Estimate:
+    """The mean of values; of the differences of two models it is a paired comparison."""
+    mean, replicates = mean_with_replicates(values, resampling)
+    return Estimate(mean, interval(replicates))
+
+
 def auc_with_replicates(real: Vector, random: Vector, resampling: Resampling) -> tuple[float, Vector]:
     """P(real set scores above random one), ties half; a basket and its random set are resampled together."""
     order = np.argsort(random)

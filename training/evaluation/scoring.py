@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,14 +13,17 @@ from training.evaluation.metrics import (
     NLL,
     SET_METRICS,
     UNITS,
+    Estimate,
     Interval,
     Resampling,
     Vector,
     auc_with_replicates,
+    estimate,
     interval,
     mean_with_replicates,
     rank_metrics,
 )
+from training.evaluation.next_basket import NextBasketEvaluation
 from training.evaluation.queries import Protocol, Queries
 from training.evaluation.ranks import rank_targets
 from training.evaluation.sets import random_twins
@@ -28,6 +31,8 @@ from training.recommender import Recommender
 
 # Basket sizes, with the held-out item: 1, 2, 3, 4–5, 6–9, 10–17, … (carts of 1, 2, 3–4, 5–8, 9–16, …).
 _SIZE_EDGES = np.array([1, 2, 3, 4, 6, 10, 18, 34])
+
+PAIRED = ("hit@10", "ndcg@10")  # the metrics of paired differences
 
 Parts = Sequence[NDArray[np.bool_]]
 Figure = tuple[float, Vector]  # a metric's value, and its value in every resample
@@ -56,6 +61,8 @@ class Evaluation:
     models: dict[str, Metrics]
     by_size: dict[str, dict[str, Metrics]]  # model → "2", "3", "4-5" … → metrics
     skipped: dict[str, str]
+    paired: dict[str, dict[str, Estimate]] = field(default_factory=dict)  # model → metric: first minus model
+    next_basket: NextBasketEvaluation | None = None
 
     def as_json(self) -> dict[str, object]:
         """The form of `evaluate --json`."""
@@ -64,13 +71,21 @@ class Evaluation:
             | {"by_size": {size: m.as_json() for size, m in self.by_size[name].items()}}
             for name, metrics in self.models.items()
         }
-        return {
+        document: dict[str, object] = {
             "protocol": str(self.protocol),
             "seed": self.seed,
             "units": UNITS,
             "models": models,
             "skipped": self.skipped,
         }
+        if self.paired:
+            document["paired"] = {
+                name: {metric: asdict(found) for metric, found in differences.items()}
+                for name, differences in self.paired.items()
+            }
+        if self.next_basket is not None:
+            document["next_basket"] = self.next_basket.as_json()
+        return document
 
 
 def evaluate_models(
@@ -84,14 +99,24 @@ def evaluate_models(
     skipped: dict[str, str] | None = None,
     progress: Callable[[str], None] = lambda _: None,
 ) -> Evaluation:
-    """Rank the queries' targets, and compare the sets with uniformly random ones over `items` items."""
+    """Rank the queries' targets, and compare the sets with uniformly random ones over `items` items.
+
+    If the queries have histories, the first model is also compared with each other one, query by query.
+    """
     twins = random_twins(sets, items, np.random.default_rng(seed))
     evaluator = _Evaluator(queries, sets, twins, protocol, seed)
-    overall, by_size = {}, {}
+    overall, by_size, paired = {}, {}, {}
+    first: dict[str, Vector] = {}
     for model in models:
         progress(model.name)
-        overall[model.name], by_size[model.name] = evaluator.evaluate(model)
-    return Evaluation(protocol, seed, overall, by_size, skipped or {})
+        ranked = rank_metrics(rank_targets(model, queries))
+        overall[model.name], by_size[model.name] = evaluator.evaluate(model, ranked)
+        if queries.histories is not None and first:
+            paired[model.name] = {
+                name: estimate(first[name] - ranked[name], evaluator.query_draws) for name in PAIRED
+            }
+        first = first or ranked
+    return Evaluation(protocol, seed, overall, by_size, skipped or {}, paired)
 
 
 class _Evaluator:
@@ -105,7 +130,7 @@ class _Evaluator:
         protocol: Protocol,
         seed: int,
     ) -> None:
-        self.queries, self.sets, self.twins = queries, sets, twins
+        self.sets, self.twins = sets, twins
         self.query_draws = Resampling.of(len(queries), seed)
         self.set_draws = Resampling.of(len(sets), seed)
         self.basket_sizes = queries.cart_sizes + 1
@@ -116,9 +141,8 @@ class _Evaluator:
         self.query_parts = _thirds(queries.cart_sizes, largest) if bucketed else _whole(len(queries))
         self.set_parts = _thirds(self.set_sizes, largest) if bucketed else _whole(len(sets))
 
-    def evaluate(self, model: Recommender) -> tuple[Metrics, dict[str, Metrics]]:
+    def evaluate(self, model: Recommender, ranked: dict[str, Vector]) -> tuple[Metrics, dict[str, Metrics]]:
         """The model's metrics, overall and by basket size."""
-        ranked = rank_metrics(rank_targets(model, self.queries))
         real, random = model.log_likelihoods(self.sets), model.log_likelihoods(self.twins)
         scores = None if real is None or random is None else (real, random)
         overall = self._metrics(ranked, scores, self.query_parts, self.set_parts)

@@ -26,6 +26,11 @@ class TripodModel(Recommender):
         return cls(NextItem(kernel, Mixture.plain()))
 
     @property
+    def uses_histories(self) -> bool:
+        """Whether the scores depend on histories."""
+        return self.model.mixture.own is not None
+
+    @property
     def kernel(self) -> Kernel:
         """The kernel of the model."""
         return self.model.kernel
@@ -37,3 +42,17 @@ class TripodModel(Recommender):
     def log_likelihoods(self, sets: Sequence[ItemRows]) -> LogLikelihoods:
         """log det(L_Y + εI) − log det(I + L), from the kernel alone."""
         return log_likelihoods(self.kernel, sets)
+
+
+class CartAlone(Recommender):
+    """The same model without histories, to show what they contribute."""
+
+    name: ClassVar[str] = "tripod_cart"
+
+    def __init__(self, tripod: TripodModel) -> None:
+        self.tripod = tripod
+        self.gives_probabilities = tripod.gives_probabilities
+
+    def scores(self, carts: Sequence[ItemRows], histories: Pasts | None = None) -> Scores:  # noqa: ARG002
+        """The probability of every item, (n, M)."""
+        return self.tripod.scores(carts)
