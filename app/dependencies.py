@@ -22,6 +22,7 @@ from app.http.etags import list_header, parse_etags, revalidated
 from app.http.inputs import IDEMPOTENCY_KEY, CartId, PathItemId
 from app.jobs.service import Jobs
 from app.models.service import Models
+from app.purchases.service import Purchases
 from app.recommend.insights import Insights
 from app.recommend.service import Recommender
 from app.redis.client import RedisLink
@@ -42,6 +43,7 @@ class Services:
     snapshots: SnapshotHolder
     shopper_hashes: ShopperHashes
     carts: Carts
+    purchases: Purchases
     items: ItemService
     models: Models
     recommender: Recommender

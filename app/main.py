@@ -33,6 +33,9 @@ from app.jobs.service import Jobs
 from app.models.activation import Activations
 from app.models.routes import router as model_routes
 from app.models.service import Models
+from app.purchases.routes import router as purchases
+from app.purchases.service import Purchases
+from app.purchases.store import OrderStore
 from app.recommend.insights import Insights
 from app.recommend.request import Questions
 from app.recommend.routes import router as recommendations
@@ -67,9 +70,15 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     limiter = RateLimiter(services.link, settings.rate_limit) if settings.rate_limit else None
     # A recommendation of ten items has 2 to 5 kB: compressing it would take longer than sending it.
     app.add_middleware(GZipMiddleware, minimum_size=6_000, compresslevel=5)
-    app.add_middleware(RequestMiddleware, max_body_bytes=settings.max_body_bytes, limiter=limiter)
+    app.add_middleware(
+        RequestMiddleware,
+        max_body_bytes=settings.max_body_bytes,
+        max_ndjson_bytes=settings.max_ndjson_bytes,
+        limiter=limiter,
+    )
     install_handlers(app)
-    include_flat(app, recommendations, substitutes, carts, bundles, items, model_routes, jobs, health, web)
+    shop = (recommendations, substitutes, carts, purchases, bundles, items)
+    include_flat(app, *shop, model_routes, jobs, health, web)
     describe(app)
     return app
 
@@ -101,6 +110,7 @@ def _build(settings: Settings) -> Services:
         snapshots=snapshots,
         shopper_hashes=hashes,
         carts=Carts(cart_store, hashes),
+        purchases=Purchases(OrderStore(link, settings), hashes, settings),
         items=ItemService(snapshots, OverrideStore(link), compute, settings.poll_seconds),
         models=models,
         recommender=Recommender(questions, compute),

@@ -10,12 +10,15 @@ Problem
 │   ├── ItemNotFound            the model does not know the item
 │   ├── ModelNotFound           the model store has no such version
 │   ├── ReportNotFound          the model version has no report
+│   ├── PurchaseNotFound        no such purchase, or it is too old
+│   ├── ShopperNotFound         nothing is stored about the shopper
 │   └── JobNotFound             no such training job, or it is too old
 ├── MethodNotAllowed       405
 ├── Conflict               409
 │   ├── CartCheckedOut          a cart cannot be changed after checkout
 │   ├── CartEmpty               an empty cart cannot be checked out
 │   ├── CartFull                a cart has at most 500 lines
+│   ├── PurchaseExists          the order was recorded with other content
 │   ├── ModelActive             the active version cannot be deleted
 │   ├── ModelDamaged            a damaged version cannot be activated
 │   ├── JobWaiting              a training job is waiting already
@@ -121,6 +124,14 @@ class ReportNotFound(NotFound):
     """This model version has no report"""
 
 
+class ShopperNotFound(NotFound):
+    """Nothing is stored about this shopper"""
+
+
+class PurchaseNotFound(NotFound):
+    """There is no such purchase"""
+
+
 class JobNotFound(NotFound):
     """There is no such training job"""
 
@@ -147,6 +158,10 @@ class CartEmpty(Conflict):
 
 class CartFull(Conflict):
     """The cart cannot hold more"""
+
+
+class PurchaseExists(Conflict):
+    """The purchase was recorded with other content"""
 
 
 class ModelActive(Conflict):

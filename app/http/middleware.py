@@ -17,6 +17,9 @@ from app.http.rate_limit import RateLimiter
 from app.runtime import metrics
 from app.runtime.logs import get_logger
 
+NDJSON = "application/x-ndjson"
+PURCHASES = "/purchases"  # the path that accepts NDJSON
+SHOPPERS = "/shoppers/"  # the paths that hold ids of shoppers
 _REQUEST_ID = re.compile(rb"[A-Za-z0-9._:-]{1,128}")
 _ENCODED = re.compile(rb"%(?=2[fF]|25)")  # a slash or a percent sign
 _NO_STORE = (b"cache-control", b"no-store")  # the default: carts are private
@@ -25,9 +28,12 @@ _NO_STORE = (b"cache-control", b"no-store")  # the default: carts are private
 class RequestMiddleware:
     """Plain ASGI middleware around everything else, so that errors are logged and counted as well."""
 
-    def __init__(self, app: ASGIApp, max_body_bytes: int, limiter: RateLimiter | None) -> None:
+    def __init__(
+        self, app: ASGIApp, max_body_bytes: int, max_ndjson_bytes: int, limiter: RateLimiter | None
+    ) -> None:
         self._app = app
         self._max_body_bytes = max_body_bytes
+        self._max_ndjson_bytes = max_ndjson_bytes
         self._limiter = limiter
         self._log = get_logger()
 
@@ -61,9 +67,10 @@ class RequestMiddleware:
         try:
             if self._limiter is not None:
                 await self._limiter.check(scope["client"][0] if scope["client"] else "", scope["path"])
-            if int(headers.get(b"content-length", b"0")) > self._max_body_bytes:
-                raise BodyTooLarge(self._too_large())
-            await self._app(scope, self._limited(receive, headers), send_with_headers)
+            limit = self._body_limit(scope["path"], headers)
+            if int(headers.get(b"content-length", b"0")) > limit:
+                raise BodyTooLarge(_too_large(limit))
+            await self._app(scope, _limited(receive, headers, limit), send_with_headers)
         except (TooManyRequests, BodyTooLarge) as problem:
             await problem_response(problem)(scope, receive, send_with_headers)
         except Exception:
@@ -75,38 +82,47 @@ class RequestMiddleware:
         finally:
             self._log_request(scope, method, status or 499, perf_counter() - start)
 
-    def _limited(self, receive: Receive, headers: dict[bytes, bytes]) -> Receive:
-        """Limit the size of a body that has no Content-Length."""
-        if b"transfer-encoding" not in headers:
-            return receive
-        received = 0
-
-        async def receive_counted() -> Message:
-            nonlocal received
-            message = await receive()
-            received += len(message.get("body", b""))
-            if received > self._max_body_bytes:
-                raise HTTPException(413, self._too_large())
-            return message
-
-        return receive_counted
-
-    def _too_large(self) -> str:
-        return f"A body may have at most {self._max_body_bytes} bytes: split the request."
+    def _body_limit(self, path: str, headers: dict[bytes, bytes]) -> int:
+        kind = headers.get(b"content-type", b"").partition(b";")[0].strip().lower()
+        if path == PURCHASES and kind == NDJSON.encode():
+            return self._max_ndjson_bytes
+        return self._max_body_bytes
 
     def _log_request(self, scope: Scope, method: str, status: int, seconds: float) -> None:
         # The route's template, not the path: cart ids and unknown addresses must not become labels.
         route = getattr(scope.get("route"), "path_format", "unmatched")
         method = method if method in METHODS else "other"
         metrics.request_seconds(route, method, status).observe(seconds)
+        names_shopper = scope["path"].startswith(SHOPPERS)
         self._log.info(
             "request",
             method=method,
-            path=scope["path"],
+            path=route if names_shopper else scope["path"],  # ids of shoppers are never logged
             route=route,
             status=status,
             milliseconds=round(seconds * 1000, 2),
         )
+
+
+def _limited(receive: Receive, headers: dict[bytes, bytes], limit: int) -> Receive:
+    """Limit the size of a body that has no Content-Length."""
+    if b"transfer-encoding" not in headers:
+        return receive
+    received = 0
+
+    async def receive_counted() -> Message:
+        nonlocal received
+        message = await receive()
+        received += len(message.get("body", b""))
+        if received > limit:
+            raise HTTPException(413, _too_large(limit))
+        return message
+
+    return receive_counted
+
+
+def _too_large(limit: int) -> str:
+    return f"A body may have at most {limit} bytes: split the request."
 
 
 def _normalised(scope: Scope) -> Scope:

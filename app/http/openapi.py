@@ -28,6 +28,7 @@ digits and `._:-`) is returned with the response and appears in the log.
 _TAGS = [
     {"name": "recommendations", "description": "What a cart should get next, and what can be said about it."},
     {"name": "carts", "description": "Carts, kept until checked out or unused for a week."},
+    {"name": "purchases", "description": "Purchases that were made elsewhere, cancellations and returns."},
     {"name": "bundles", "description": "Sets of items that belong together."},
     {"name": "items", "description": "The catalogue, with the shop's own prices, stock and boosts."},
     {"name": "models", "description": "Model versions: list, activate, roll back."},

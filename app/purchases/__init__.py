@@ -1,0 +1,1 @@
+"""Purchases that the shop made elsewhere, cancellations and returns."""
