@@ -8,13 +8,11 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 from rich.markup import escape
-from rich.table import Table
 
 from model_store import ModelStore, StoredModel
 from ndpp import Mixture
-from training.baselines import BASELINES
+from training.baselines import BASELINES, Baseline
 from training.baselines.blend import Blend
 from training.baskets import Baskets, translate
 from training.cli.common import (
@@ -25,18 +23,17 @@ from training.cli.common import (
     reading_rules,
     report_errors,
 )
+from training.cli.evaluation_tables import print_tables
 from training.cli.model_split import option_of_fit, questions_of_split
 from training.errors import OptionError
 from training.evaluation.assess import Assessment, Questions, assess, item_names
-from training.evaluation.metrics import QUERY_METRICS, SET_METRICS, decimal_places
-from training.evaluation.page import LABELS, NAMES
 from training.evaluation.queries import Protocol
-from training.evaluation.read_queries import read_queries
+from training.evaluation.read_queries import USUAL_GAP, HistoryOf, histories_in, read_queries
 from training.evaluation.report import CurvePoint, ReportData, write_report
-from training.evaluation.scoring import Metrics
 from training.evaluation.tripod import TripodModel
+from training.histories import has_histories
 from training.publishing import REPORT_TITLE, mixture_text
-from training.reading import ReadingRules, read_baskets
+from training.reading import BasketData, ReadingRules, ShopperRules, read_baskets
 
 _OF_FIT = "as in the model's fit"
 
@@ -52,7 +49,8 @@ def evaluate(
     queries: Annotated[
         Path | None,
         typer.Option(
-            help="Use these queries instead of a split: JSON lines with cart (list of ids) and target (id)."
+            help="Use these queries instead of a split: JSON lines with cart (list of ids), target (id), and "
+            "optionally history (list of lists of ids) or shopper_id (looked up in --baskets) with timestamp."
         ),
     ] = None,
     seed: Annotated[int | None, typer.Option(help="Seed of the split.", show_default=_OF_FIT)] = None,
@@ -91,7 +89,7 @@ def evaluate(
     if relevance and stored.relevance is None:
         raise OptionError(f"model {stored.version} has no relevance prior: leave --relevance out")
     notes: list[str] = []
-    data = steered = None
+    read, steered, shoppers = None, None, ShopperRules()
     if baskets is not None:
         usual = ReadingRules()
         rules = reading_rules(
@@ -100,16 +98,20 @@ def evaluate(
             data_format,
             column,
         )
-        data = read_baskets(baskets, rules).baskets
+        read = read_baskets(baskets, rules, shoppers=shoppers)
     if queries is not None:
-        rows = {item: row for row, item in enumerate(stored.items.ids)}
-        asked = read_queries(queries, rows)
+        train = None if read is None else translate(read.baskets, stored.items.ids)
+        asked = read_queries(
+            queries,
+            {item: row for row, item in enumerate(stored.items.ids)},
+            gap_days=USUAL_GAP if predictor.mixture.own is None else predictor.mixture.own.gap_days,
+            history_of=None if read is None or train is None else _history_of(read, train, shoppers),
+        )
         questions = Questions(asked, asked.sets, protocol, seed or 0)
-        train = None if data is None else translate(data, stored.items.ids)
     else:
-        assert data is not None
+        assert read is not None
         wanted = {"seed": seed, "holdout": holdout, "validation": validation}
-        questions, train, steered = questions_of_split(data, stored, wanted, protocol, notes)
+        questions, train, steered = questions_of_split(read.baskets, stored, wanted, protocol, notes)
     for note in notes:
         console.print(f"[bold yellow]warning:[/] {escape(note)}", soft_wrap=True)
 
@@ -124,10 +126,10 @@ def evaluate(
             lifts=stored.lifts,
             basket_sizes=stored.basket_sizes,
             sets=stored.set_predictor,
-            peers=(*BASELINES, Blend) if baselines else (),
+            peers=_peers(questions) if baselines else (),
             progress=status.update,
         )
-    _print(found, stored.version, predictor.mixture)
+    print_tables(found, stored.version, predictor.mixture)
     if json_out is not None:
         json_out.write_text(json.dumps(found.evaluation.as_json(), indent=2) + "\n", encoding="utf-8")
     if report is not None:
@@ -137,40 +139,16 @@ def evaluate(
         )
 
 
-def _print(found: Assessment, version: str, mixture: Mixture) -> None:
-    evaluation = found.evaluation
-    queries = evaluation.models["tripod"].queries
-    table = Table(
-        title=f"{version} on {queries:,} queries (protocol {evaluation.protocol}; {mixture_text(mixture)})",
-        title_justify="left",
-    )
-    table.add_column("model")
-    columns = [*QUERY_METRICS, *SET_METRICS]
-    for column in columns:
-        table.add_column(LABELS[column], justify="right")
-    for name, metrics in evaluation.models.items():
-        table.add_row(NAMES[name], *(_cell(metrics, column) for column in columns))
-    out = Console(highlight=False)
-    if not out.is_terminal:
-        out.width = 120  # do not wrap the table in a file
-    out.print(table)
-    out.print(
-        "in percent, except NLL, AUC and log-likelihood; ± is half the 95 % bootstrap interval; ties count "
-        "half; lower NLL is better",
-        soft_wrap=True,
-    )
-    if found.calibration.next_item is not None:
-        out.print(found.calibration.next_item.verdict, soft_wrap=True)
-    for name, reason in evaluation.skipped.items():
-        out.print(f"{NAMES[name]} was skipped: {reason}", soft_wrap=True, markup=False)
+def _peers(questions: Questions) -> tuple[type[Baseline], ...]:
+    return questions.usual_peers if questions.queries.histories is not None else (*BASELINES, Blend)
 
 
-def _cell(metrics: Metrics, column: str) -> str:
-    value = metrics.values[column]
-    if value is None:
-        return "–"
-    places, (low, high) = decimal_places(column), metrics.intervals[column]
-    return f"{value:.{places}f}\n[dim]±{(high - low) / 2:.{places}f}[/]"
+def _history_of(read: BasketData, train: Baskets, shoppers: ShopperRules) -> HistoryOf | None:
+    """Finds histories in the baskets (in the model's rows); None if they do not say who bought and when."""
+    if not has_histories(train):
+        return None
+    numbers = {hashed: number for number, hashed in enumerate(read.shopper_hashes)}
+    return histories_in(train, numbers, str if shoppers.ids is None else shoppers.ids.hashed)
 
 
 def _write_report(

@@ -88,7 +88,7 @@ def questions_from(
     new_row = rows_in(catalogue, test.catalogue)
     kept = [number for number, basket in enumerate(test) if (new_row[basket] != UNKNOWN).any()]
     past = translate_histories([histories[number] for number in kept], new_row)
-    whole = next_baskets(test, histories, catalogue)
+    whole = next_baskets(test, histories, catalogue) if protocol is Protocol.TEMPORAL else None
     return Questions(asked, list(known), protocol, seed, known, past, whole)
 
 

@@ -16,6 +16,8 @@ from training.evaluation.charts import (
     scatter_chart,
     share_axis,
 )
+from training.evaluation.history_page import history_sections
+from training.evaluation.labels import LABELS, NAMES
 from training.evaluation.lifts import Pair, StrongestPairs
 from training.evaluation.metrics import NLL, QUERY_METRICS, SET_METRICS, decimal_places
 from training.evaluation.next_item_calibration import NextItemCalibration
@@ -25,27 +27,6 @@ from training.evaluation.scoring import Evaluation, Metrics
 if TYPE_CHECKING:
     from training.evaluation.report import CurvePoint, ReportData
 
-NAMES = {
-    "tripod": "Tripod",
-    "popularity": "Popularity",
-    "item_knn": "Item-KNN",
-    "confidence": "Confidence",
-    "ease": "EASE-R",
-    "als": "ALS",
-    "blend": "Blend without determinant",
-}
-LABELS = {
-    "mpr": "MPR",
-    "hit@1": "hit@1",
-    "hit@5": "hit@5",
-    "hit@10": "hit@10",
-    "hit@100": "hit@100",
-    "ndcg@10": "NDCG@10",
-    "mrr": "MRR",
-    "nll": "NLL",
-    "auc": "AUC",
-    "log_likelihood": "log-lik.",
-}
 _CALIBRATION_NOTE = (
     "Ten groups with the same number of suggestions. Both axes are logarithmic; bars are 95 % intervals."
 )
@@ -57,6 +38,7 @@ def render(data: ReportData) -> str:
     sections = [
         _heading(data),
         _comparison(data.evaluation, data.determinant),
+        *history_sections(data.evaluation),
         _by_size(data.evaluation),
         _claims(data.calibration),
         _calibration(data.calibration.next_item),
@@ -87,6 +69,7 @@ def _lede(evaluation: Evaluation) -> str:
     if "tripod" not in hits:
         return ""
     ours = hits.pop("tripod")
+    hits.pop("tripod_cart", None)
     text = (
         f"For <strong>{ours:.1f} %</strong> of {evaluation.models['tripod'].queries:,} carts, the held-out"
         " item is among the first ten suggestions."
@@ -276,6 +259,8 @@ def _curve(curve: Sequence[CurvePoint]) -> str:
 def _method(evaluation: Evaluation) -> str:
     held_out = {
         Protocol.PAPER: "a random item of each test basket is held out; all baskets have equal weight",
+        Protocol.TEMPORAL: "a random item of each shopper's last basket is held out; models are given the"
+        " rest of it and what the shopper had bought before",
         Protocol.PUBLISHED: "the item with the largest id is held out, and three basket-size buckets have"
         " equal weight, as in the code released by the paper's authors",
     }[evaluation.protocol]

@@ -11,11 +11,12 @@ from typing import NamedTuple
 import numpy as np
 
 from ndpp import History
-from training.baskets import UNKNOWN
+from training.baskets import NOBODY, UNKNOWN, Baskets
 from training.errors import DataError
 from training.evaluation.queries import Queries
+from training.histories import Histories
 
-_USUAL_GAP = 7.0  # days between two baskets of a history without dates
+USUAL_GAP = 7.0  # days between two baskets of a history without dates
 _EXPECTED = '{"cart": [ids], "target": id}, if known with "history": [[ids], …] or "shopper_id": id'
 
 # What the shopper with this id bought before a moment, or until the end of the data if that is None.
@@ -34,7 +35,7 @@ def read_queries(
     path: Path,
     rows: Mapping[str, int],
     *,
-    gap_days: float = _USUAL_GAP,
+    gap_days: float = USUAL_GAP,
     history_of: HistoryOf | None = None,
 ) -> Queries:
     """Read `{"cart": [ids], "target": id}` lines, if known with `history` (oldest first) or `shopper_id`.
@@ -67,6 +68,18 @@ def read_queries(
         raise DataError(f"there are no queries: expected lines {_EXPECTED}", str(path))
     known = histories if any(history is not None for history in histories) else None
     return Queries(carts, np.array(targets, dtype=np.int64), np.array(sizes, dtype=np.int64), known)
+
+
+def histories_in(baskets: Baskets, shoppers: Mapping[str, int], hashed: Callable[[str], str]) -> HistoryOf:
+    """Looks up shoppers in baskets with shoppers and timestamps; `shoppers` are their numbers by hash."""
+    assert baskets.timestamps is not None
+    known, end = Histories(baskets), baskets.timestamps.max() + np.timedelta64(1, "s")
+
+    def history_of(shopper_id: str, time: np.datetime64 | None) -> History | None:
+        number = shoppers.get(hashed(shopper_id), NOBODY)
+        return known.before(number, end if time is None else time)
+
+    return history_of
 
 
 def _lines(path: Path) -> list[str]:
