@@ -29,7 +29,9 @@ from app.redis.client import RedisLink
 from app.runtime.compute import Compute
 from app.runtime.watchers import Watchers
 from app.settings import Settings
+from app.shoppers.follower import Follower
 from app.shoppers.ids import ShopperHashes
+from app.shoppers.service import Shoppers
 from app.substitutes.service import Substitutes
 
 
@@ -52,6 +54,8 @@ class Services:
     substitutes: Substitutes
     health: Health
     jobs: Jobs
+    shoppers: Shoppers
+    follower: Follower
     watchers: Watchers
 
 

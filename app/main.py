@@ -10,6 +10,7 @@ from time import monotonic
 
 from fastapi import FastAPI
 from starlette.middleware.gzip import GZipMiddleware
+from starlette.types import Scope
 
 from app.bundles.routes import router as bundles
 from app.bundles.service import Bundles
@@ -24,7 +25,7 @@ from app.dependencies import Services
 from app.health.routes import router as health
 from app.health.service import Health
 from app.http.fast_routes import include_flat
-from app.http.middleware import RequestMiddleware
+from app.http.middleware import SHOPPERS, RequestMiddleware
 from app.http.openapi import describe
 from app.http.problems import install_handlers
 from app.http.rate_limit import RateLimiter
@@ -46,7 +47,13 @@ from app.runtime.logs import configure_logs
 from app.runtime.parent_process import end_with_parent_process
 from app.runtime.watchers import Watchers
 from app.settings import Settings, SettingsError, load_settings
+from app.shoppers.follower import Follower
+from app.shoppers.forgetting import Forgetting
+from app.shoppers.histories import Histories
 from app.shoppers.ids import ShopperHashes
+from app.shoppers.routes import router as shoppers
+from app.shoppers.service import Shoppers
+from app.shoppers.store import ProfileStore
 from app.substitutes.routes import router as substitutes
 from app.substitutes.service import Substitutes
 from app.web.routes import router as web
@@ -64,7 +71,10 @@ def create_app(settings: Settings | None = None) -> FastAPI:
         docs_url=None,  # FastAPI's own page loads scripts from a CDN; `web` serves ours
         redoc_url=None,
         # FastAPI creates the traces; export them only if the usual variables are set.
-        telemetry={"auto_configure": any(name.startswith("OTEL_EXPORTER_OTLP") for name in os.environ)},
+        telemetry={
+            "auto_configure": any(name.startswith("OTEL_EXPORTER_OTLP") for name in os.environ),
+            "exclude": _names_a_shopper,
+        },
     )
     services = app.state.services = _build(settings)
     limiter = RateLimiter(services.link, settings.rate_limit) if settings.rate_limit else None
@@ -77,10 +87,15 @@ def create_app(settings: Settings | None = None) -> FastAPI:
         limiter=limiter,
     )
     install_handlers(app)
-    shop = (recommendations, substitutes, carts, purchases, bundles, items)
+    shop = (recommendations, substitutes, carts, purchases, bundles, items, shoppers)
     include_flat(app, *shop, model_routes, jobs, health, web)
     describe(app)
     return app
+
+
+def _names_a_shopper(scope: Scope) -> bool:
+    """Whether the address of a request holds the id of a shopper: traces must not."""
+    return scope["path"].startswith(SHOPPERS) or b"shopper" in scope.get("query_string", b"")
 
 
 def create_worker() -> FastAPI:
@@ -98,11 +113,12 @@ def _build(settings: Settings) -> Services:
     compute = Compute(settings.threads, settings.queue)
     snapshots, watchers = SnapshotHolder(), Watchers()
     cart_store = CartStore(link, settings)
-    questions = Questions(cart_store, snapshots, settings.cart_window)
     model_store = ModelStore(settings.store)
     models = Models(model_store, snapshots, Activations(link), settings.poll_seconds)
     key = settings.shopper_key
     hashes = ShopperHashes(model_store, key.get_secret_value() if key else None)
+    profiles = ProfileStore(link, settings.shopper_ttl)
+    questions = Questions(cart_store, snapshots, settings.cart_window, Histories(profiles, hashes))
     return Services(
         settings=settings,
         link=link,
@@ -119,6 +135,8 @@ def _build(settings: Settings) -> Services:
         substitutes=Substitutes(questions, compute),
         health=Health(link, snapshots, models, watchers),
         jobs=Jobs(link, settings),
+        shoppers=Shoppers(profiles, hashes, snapshots, Forgetting(link), model_store),
+        follower=Follower(link, profiles, hashes),
         watchers=watchers,
     )
 
@@ -131,9 +149,11 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
     watchers.start("models", models.poll, models.pause)
     watchers.start("activations", models.activations.listen)
     watchers.start("items", items.poll, items.pause)
+    watchers.start("shoppers", services.follower.poll, services.follower.pause)
     await _wait_for_first_polls(services)
     yield
     await watchers.stop()
+    await services.follower.release()
     services.compute.close()
     services.jobs.close()
     await services.link.close()

@@ -45,6 +45,8 @@ def checked_operations(question: Question[BundleRequest], source: Source) -> flo
             raise Invalid((f"{source}.method", message))
         needed = map_operations(question, candidates)
         options = "k, alternatives or skip" if method_of(request) != "exact" else "k, or filter more"
+    if question.past is not None:
+        needed += 2 * model.operations_of_one(len(question.cart.rows))
     if needed > _MOST_OPERATIONS:
         raise Invalid((f"{source}.k", f"this would take too long: lower {options}"))
     return needed

@@ -6,8 +6,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from app.bundles.personal import personal_factors
 from app.bundles.schemas import BundleRequest
-from app.recommend.request import Question, factors_of
+from app.recommend.request import Question
 from app.runtime import metrics
 from ndpp import (
     Bundle,
@@ -74,7 +75,8 @@ class _Objective:
         tilt, unit = Tilt.popularity(model.kernel, learned.popularity + request.popularity()), 1.0
         if relevance is not None and rows:
             tilt, unit = tilt * Tilt.relevance(relevance, rows, beta), relevance.floor**beta
-        return cls(request.decoupling(learned.decoupling), tilt * Tilt(factors_of(question)), unit)
+        tilt = tilt * Tilt(personal_factors(question, rows))
+        return cls(request.decoupling(learned.decoupling), tilt, unit)
 
 
 def _choose(question: Question[BundleRequest], objective: _Objective, rng: np.random.Generator) -> Bundle:

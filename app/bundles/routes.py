@@ -28,17 +28,19 @@ async def find_bundles(request: Request, response: Response) -> BundlesAnswer:
     """Find k items that belong together: from scratch, with given `items`, or with a stored cart (`cart_id`).
 
     With given items, the bundle is what people most often buy with them as a whole. Without, every pair of
-    its items is bought together more often than by chance. Without `cart_id` the response has an ETag.
+    its items is bought together more often than by chance. Items that the shopper (`shopper_id`, or that of
+    the cart) is more likely to buy than others are preferred. Without `cart_id` and `shopper_id` the response
+    has an ETag.
     """
     query = _read_query(request)
-    if query.cart_id is None:
+    if query.cart_id is None and query.shopper_id is None:
         response.headers.update(catalogue_headers(request))
     return await services_of(request).bundles.find(query, "query")
 
 
 @router.post("", summary="Find bundles (JSON)", responses={**_PROBLEMS, **declare(UnsupportedMediaType)})
 async def find_bundles_json(services: ServicesDep, request: BundleRequest) -> BundlesAnswer:
-    """`GET /bundles` with a JSON body, which may hold boosts and long lists."""
+    """`GET /bundles` with a JSON body, which may hold boosts, a history and long lists."""
     return await services.bundles.find(request, "body")
 
 

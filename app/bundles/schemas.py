@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_vali
 
 from app.catalogue.relations import RelatedPair
 from app.http.inputs import Category, ItemIds, KnownItemId, Strict
-from app.recommend.request import Basket, Preferences
+from app.recommend.request import Preferences, ShopperBasket
 from app.recommend.schemas import ConsideredCart, Fallback
 from ndpp.bundles import Method
 from ndpp.sets.top_bundles import SIZES
@@ -18,8 +18,12 @@ _LARGEST = 50
 _FOR_TOGETHER = ("max_k", "include", "max_total_price", "max_per_category")
 
 
-class BundleRequest(Basket, Preferences):
-    """A request for bundles."""
+class BundleRequest(ShopperBasket, Preferences):
+    """A request for bundles.
+
+    What the shopper bought before changes which items are chosen: it multiplies their odds like a boost.
+    Probabilities and counts stay those of all shoppers.
+    """
 
     model_config = ConfigDict(
         json_schema_extra={"examples": [{"items": ["camera"], "k": 3, "alternatives": 2}]}
@@ -119,7 +123,8 @@ class BundleItem(BaseModel):
     price: float | None
     probability: float | None = Field(
         description="The probability that the basket holds it in the end, given that it holds the given "
-        "items. Null without given items, with `map`, and for models that were not fitted to give it.",
+        "items, whoever the shopper is. Null without given items, with `map`, and for models that were not "
+        "fitted to give it.",
         ge=0,
         le=1,
         examples=[0.35],
@@ -157,10 +162,10 @@ class BundleAnswer(BundleFigures):
     items: list[BundleItem] = Field(description="The chosen items, in the order in which they were added.")
     probability: float | None = Field(
         description="The probability that the basket holds all chosen items in the end, given that it holds "
-        "the given ones. For a single item in `items` it is the share of baskets with it that hold the rest; "
-        "without given items, the share of all baskets. A stored cart and several items are a cart in the "
-        "making, whatever came first: large baskets count less than in `baskets` / `baskets_with_given`. "
-        "Null with `map`, and for models that were not fitted to give it.",
+        "the given ones, whoever the shopper is. For a single item in `items` it is the share of baskets "
+        "with it that hold the rest; without given items, the share of all baskets. A stored cart and "
+        "several items are a cart in the making, whatever came first: large baskets count less than in "
+        "`baskets` / `baskets_with_given`. Null with `map`, and for models not fitted to give it.",
         ge=0,
         le=1,
         examples=[0.12],
@@ -172,7 +177,7 @@ class BundleAnswer(BundleFigures):
     )
     log_det: float | None = Field(
         description="With `map`: the log-determinant of the chosen items under the conditional kernel with "
-        "filters, boosts and parameters applied: the sum of the logarithms of their gains."
+        "filters, boosts, history and parameters applied: the sum of the logarithms of their gains."
     )
     lifts: list[RelatedPair] = Field(description="All pairs of given and chosen items.")
 

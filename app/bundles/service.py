@@ -46,13 +46,15 @@ class Bundles:
         """
         start = perf_counter()
         question = await self._questions.about(request, request)
-        cache = question.snapshot.cache
-        key = ("bundles", request.cart_id is not None, *question.cache_key())
+        cache, key = question.snapshot.cache, None
+        if question.past is None:  # a shopper's response is not kept
+            key = ("bundles", request.cart_id is not None, *question.cache_key())
         answer: BundlesAnswer | None = cache.get(key)
         if answer is None:
             operations = checked_operations(question, source)
             answer = await self._compute.run(operations, lambda: _find(question))
-            cache[key] = answer
+            if key is not None:
+                cache[key] = answer
         else:
             metrics.REUSED.inc()
         count_fallback(answer.fallback)

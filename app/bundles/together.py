@@ -9,8 +9,9 @@ from math import log
 
 import numpy as np
 
+from app.bundles.personal import personal_factors
 from app.bundles.schemas import BundleRequest
-from app.recommend.request import Question, factors_of, reordered
+from app.recommend.request import Question, reordered
 from ndpp.kernel import Indices, Vector
 from ndpp.sets import Attraction, Constraints, Limit, SetPrediction, SetPredictor, best_set
 from ndpp.sets.probability import CANDIDATES
@@ -78,7 +79,8 @@ class _Together:
     @cached_property
     def _constraints(self) -> Constraints:
         snapshot, request = self.question.snapshot, self.question.options
-        factors = factors_of(self.question) * self._by_popularity
+        given = self.question.cart.rows or self._include
+        factors = personal_factors(self.question, given) * self._by_popularity
         limits = []
         if request.max_per_category is not None:
             for rows in snapshot.model.categories.values():

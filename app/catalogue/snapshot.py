@@ -97,6 +97,11 @@ class ServedModel:
         """Whether its scores were fitted as probabilities; those of release 0.1 were not."""
         return self.stored.manifest.mixture is not None
 
+    @property
+    def uses_histories(self) -> bool:
+        """Whether what a shopper bought before changes its probabilities."""
+        return self.next_item.mixture.own is not None and self.next_item.baskets is not None
+
     @cached_property
     def kernel_only(self) -> NextItem:
         """The paper's exact conditioning: P ∝ Δ."""

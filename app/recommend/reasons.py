@@ -4,41 +4,63 @@ from __future__ import annotations
 
 import numpy as np
 
-from app.catalogue.snapshot import Snapshot
+from app.recommend.request import Question, RecommendOptions
 from app.recommend.schemas import Reason
+from app.shoppers.histories import Past
 from ndpp import Prediction
-from ndpp.kernel import Matrix, Vector
-from ndpp.next_item import BASKETS, HABIT, TOGETHER
+from ndpp.kernel import Indices, Matrix, Vector
+from ndpp.next_item import BASKETS, HABIT, OWN, TOGETHER
 from ndpp.ranking import Ranked
+from ndpp.sparse import BoolVector, find
 
 
-def reasons_of(snapshot: Snapshot, prediction: Prediction, best: Ranked) -> list[list[Reason]]:
+def reasons_of(
+    question: Question[RecommendOptions], prediction: Prediction, best: Ranked
+) -> list[list[Reason]]:
     """The sources of each item's probability, largest share first; the shares of an item add up to 1.
 
     The experts `together` and `habit` both depend on the cart. The part of their probability that the item
     would have for an empty cart counts as habit, so that the cart explains only what it adds. The rest is
     divided among the cart's items by how much leaving each one out lowers the log-score of `together`; if
-    none lowers it, it counts as habit too.
+    none lowers it, it counts as habit too. The expert `own` is the reason for items that the shopper bought
+    before; for others it depends on the cart like `together`, and counts with it.
     """
     totals = best.shares.sum(axis=0)
     shares = np.divide(best.shares, totals, out=np.zeros_like(best.shares), where=totals > 0)  # (4, n)
+    bought = _bought(prediction, best.rows)
     usual = np.exp(prediction.model.log_usual[best.rows])
-    aware, weight = best.shares[TOGETHER] + best.shares[HABIT], 1 - prediction.weights[BASKETS]
+    aware = best.shares[TOGETHER] + best.shares[HABIT] + np.where(bought, 0.0, best.shares[OWN])
+    weight = 1 - prediction.weights[BASKETS] - np.where(bought, prediction.weights[OWN], 0.0)
     added = np.maximum(aware - weight * usual, 0.0)  # beyond the probability for an empty cart
     by_item = _divided(
         prediction, best, np.divide(added, totals, out=np.zeros_like(totals), where=totals > 0)
     )
-    habit = shares[HABIT] + shares[TOGETHER] - by_item.sum(axis=0)
-    reasons = []
-    for column in range(len(best.rows)):
+    own = np.where(bought, shares[OWN], 0.0)
+    habit = shares[HABIT] + shares[TOGETHER] + shares[OWN] - own - by_item.sum(axis=0)
+    snapshot, reasons = question.snapshot, []
+    for column, item in enumerate(best.rows.tolist()):
         found = [
             Reason("cart_item", snapshot.item_id(row), snapshot.name(row), float(by_item[place, column]))
             for place, row in enumerate(prediction.cart.tolist())
         ]
         found.append(Reason("similar_baskets", None, None, float(shares[BASKETS, column])))
         found.append(Reason("habit", None, None, float(habit[column])))
+        if own[column] > 0 and question.past is not None:
+            found.append(Reason("own", None, None, float(own[column]), *_purchases(question.past, item)))
         reasons.append(sorted((r for r in found if r.share > 0), key=lambda reason: -reason.share))
     return reasons
+
+
+def _bought(prediction: Prediction, rows: Indices) -> BoolVector:
+    """Which of the rows the shopper bought before."""
+    history = prediction.history
+    return np.zeros(len(rows), dtype=np.bool_) if history is None else find(rows, history.items)[1]
+
+
+def _purchases(past: Past, row: int) -> tuple[int, int | None]:
+    """How often the shopper bought the item, and how many days ago the last time."""
+    place = int(np.searchsorted(past.history.items, row))
+    return int(past.history.counts[place]), int(past.history.last[place]) if past.dated else None
 
 
 def _divided(prediction: Prediction, best: Ranked, share: Vector) -> Matrix:

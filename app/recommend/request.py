@@ -5,18 +5,21 @@ Recommendations, bundles and insights share these types.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated, Generic, Literal, Self, TypeVar
 
 from pydantic import ConfigDict, Field, JsonValue, model_validator
 
-from app.carts.store import CartStore
+from app.carts.store import Cart, CartStore
 from app.catalogue.snapshot import Snapshot, SnapshotHolder
-from app.http.inputs import CartId, Category, ItemFilters, ItemId, ItemIds, Strict
+from app.http.inputs import CartId, Category, ItemFilters, ItemId, ItemIds, ShopperId, Strict
 from app.recommend.schemas import ConsideredCart, Fallback
 from app.runtime import metrics
-from ndpp import Conditional, NextItem
+from app.shoppers.histories import Histories, Past
+from app.shoppers.store import MOST_BASKETS, MOST_LINES
+from ndpp import Conditional, History, NextItem
 from ndpp.kernel import Vector
 
 Factor = Annotated[float, Field(strict=True, ge=0, le=1000)]
@@ -39,6 +42,37 @@ class Basket(Strict):
     def _one_source(self) -> Self:
         if self.cart_id is not None and self.items:
             raise ValueError("give either cart_id or items, not both")
+        return self
+
+
+class ShopperBasket(Basket):
+    """A cart and what its shopper bought before."""
+
+    shopper_id: ShopperId | None = Field(
+        None,
+        description="Whose purchases to consider; default: those of the shopper of the cart `cart_id`. "
+        "Without purchases, the response is that for any shopper.",
+    )
+    history: list[list[ItemId]] | None = Field(
+        None,
+        max_length=MOST_BASKETS,
+        description="The shopper's earlier baskets, oldest first, instead of `shopper_id`: for shops that "
+        f"keep purchases to themselves. At most {MOST_LINES:,} items.",
+        examples=[[["film"], ["film", "camera"]]],
+    )
+
+    @property
+    def names_past(self) -> bool:
+        """Whether the request itself says what the shopper bought, or who it is."""
+        return self.shopper_id is not None or self.history is not None
+
+    @model_validator(mode="after")
+    def _one_history(self) -> Self:
+        if self.history is not None:
+            if self.shopper_id is not None:
+                raise ValueError("give either shopper_id or history, not both")
+            if sum(map(len, self.history)) > MOST_LINES:
+                raise ValueError(f"history has more than {MOST_LINES:,} items: send the latest baskets only")
         return self
 
 
@@ -120,7 +154,7 @@ class RecommendOptions(Preferences):
     )
 
 
-class RecommendRequest(Basket, RecommendOptions):
+class RecommendRequest(ShopperBasket, RecommendOptions):
     """A request for recommendations."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [_EXAMPLE]})
@@ -129,7 +163,7 @@ class RecommendRequest(Basket, RecommendOptions):
 class BatchRequest(RecommendOptions):
     """The same request for many carts."""
 
-    carts: list[Basket] = Field(
+    carts: list[ShopperBasket] = Field(
         min_length=1, max_length=256, examples=[[{"items": ["camera"]}, {"items": ["film", "tripod"]}]]
     )
 
@@ -187,11 +221,17 @@ class Question(Generic[Options_co]):
     snapshot: Snapshot
     cart: KnownCart
     options: Options_co
+    past: Past | None = None
+
+    @property
+    def history(self) -> History | None:
+        """What the shopper bought before; None if that is unknown or the model does not use it."""
+        return None if self.past is None else self.past.history
 
     def cache_key(self) -> tuple[object, ...]:
-        """Equal for questions with the same response but for `cart_id`."""
+        """Equal for questions without a history that have the same response but for `cart_id`."""
         cart = self.cart
-        options = self.options.model_dump_json(exclude={"cart_id", "items"})
+        options = self.options.model_dump_json(exclude={"cart_id", "items", "shopper_id", "history"})
         return tuple(cart.rows), tuple(cart.earlier), tuple(cart.unknown), options
 
 
@@ -226,27 +266,52 @@ def factors_of(question: Question[Preferences]) -> Vector:
 
 
 class Questions:
-    """Makes questions from requests: takes the current snapshot and reads stored carts."""
+    """Makes questions from requests: takes the current snapshot and reads stored carts and profiles."""
 
-    def __init__(self, carts: CartStore, snapshots: SnapshotHolder, window: int) -> None:
+    def __init__(
+        self, carts: CartStore, snapshots: SnapshotHolder, window: int, histories: Histories
+    ) -> None:
         self._carts = carts
         self._snapshots = snapshots
         self._window = window
+        self._histories = histories
 
     async def about(self, basket: Basket, options: Options) -> Question[Options]:
         """The question about one basket; CartNotFound if it names a cart that does not exist."""
-        snapshot, item_ids = self._snapshots.current(), basket.items
-        if basket.cart_id is not None:
-            item_ids = (await self._carts.get(basket.cart_id)).item_ids
-        return Question(snapshot, KnownCart.of(snapshot, basket.cart_id, item_ids, self._window), options)
+        snapshot = self._snapshots.current()
+        cart, past = await self._read(snapshot, basket)
+        item_ids = basket.items if cart is None else cart.item_ids
+        known = KnownCart.of(snapshot, basket.cart_id, item_ids, self._window)
+        return Question(snapshot, known, options, past)
 
-    async def about_each(self, baskets: Sequence[Basket], options: Options) -> list[Question[Options]]:
-        """The same question about each basket; stored carts are read in one round trip."""
+    async def _read(self, snapshot: Snapshot, basket: Basket) -> tuple[Cart | None, Past | None]:
+        """The stored cart and the history; both at once if the request names the shopper too."""
+        personal = basket if isinstance(basket, ShopperBasket) and snapshot.model.uses_histories else None
+        if personal is None or not personal.names_past:
+            cart = None if basket.cart_id is None else await self._carts.get(basket.cart_id)
+            if personal is None or cart is None or cart.shopper is None:
+                return cart, None
+            return cart, await self._histories.of_hash(snapshot, cart.shopper)
+        past = self._histories.of(snapshot, personal.shopper_id, personal.history)
+        if basket.cart_id is None:
+            return None, await past
+        return await asyncio.gather(self._carts.get(basket.cart_id), past)
+
+    async def about_each(self, baskets: Sequence[ShopperBasket], options: Options) -> list[Question[Options]]:
+        """The same question about each basket; stored carts and profiles are each read in one round trip."""
         snapshot = self._snapshots.current()
         named = list(dict.fromkeys(basket.cart_id for basket in baskets if basket.cart_id is not None))
-        stored = {cart.cart_id: cart.item_ids for cart in await self._carts.get_many(named)}
+        stored = {cart.cart_id: cart for cart in await self._carts.get_many(named)}
+        past: Sequence[Past | None] = [None] * len(baskets)
+        if snapshot.model.uses_histories:
+            owners = [stored[basket.cart_id].shopper if basket.cart_id else None for basket in baskets]
+            known = [(basket.shopper_id, basket.history) for basket in baskets]
+            past = await self._histories.of_each(snapshot, known, owners)
         carts = (
-            (basket.cart_id, basket.items if basket.cart_id is None else stored[basket.cart_id])
+            (basket.cart_id, basket.items if basket.cart_id is None else stored[basket.cart_id].item_ids)
             for basket in baskets
         )
-        return [Question(snapshot, KnownCart.of(snapshot, *cart, self._window), options) for cart in carts]
+        return [
+            Question(snapshot, KnownCart.of(snapshot, *cart, self._window), options, each)
+            for cart, each in zip(carts, past, strict=True)
+        ]

@@ -40,11 +40,13 @@ def _json(schema: TypeAdapter[Any], answer: object, headers: dict[str, str] | No
 async def recommend(request: Request) -> Response:
     """Recommend next items for a stored cart (`cart_id`), a list (`items`), or an empty cart (neither).
 
-    Items of the cart are never recommended. If there are fewer than k recommendations, `fallback` says why.
-    Without `cart_id` the response has an ETag.
+    What the shopper bought before (`shopper_id`, or the shopper of the cart) is considered. Items of the cart
+    are never recommended. If there are fewer than k recommendations, `fallback` says why. Without `cart_id`
+    and `shopper_id` the response has an ETag.
     """
     query = _read_query(request)
-    headers = catalogue_headers(request) if query.cart_id is None else None
+    is_shared = query.cart_id is None and query.shopper_id is None
+    headers = catalogue_headers(request) if is_shared else None
     return _json(_ONE, await services_of(request).recommender.recommend(query), headers)
 
 
@@ -55,7 +57,7 @@ async def recommend(request: Request) -> Response:
     responses=_JSON_PROBLEMS,
 )
 async def recommend_json(services: ServicesDep, request: RecommendRequest) -> Response:
-    """`GET /recommend` with a JSON body, which may hold boosts and long lists."""
+    """`GET /recommend` with a JSON body, which may hold boosts, a history and long lists."""
     return _json(_ONE, await services.recommender.recommend(request))
 
 

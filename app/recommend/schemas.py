@@ -51,10 +51,10 @@ class Reason:
     """A source of an item's probability."""
 
     source: Annotated[
-        Literal["cart_item", "similar_baskets", "habit"],
+        Literal["cart_item", "similar_baskets", "habit", "own"],
         Field(
             description="`cart_item`: it goes with that item of the cart; `similar_baskets`: baskets similar "
-            "to this cart contain it; `habit`: it is bought anyway."
+            "to this cart contain it; `habit`: it is bought anyway; `own`: this shopper bought it before."
         ),
     ]
     item_id: Annotated[KnownItemId | None, Field(description="The cart item; null for the other sources.")]
@@ -66,6 +66,21 @@ class Reason:
             examples=[0.62],
         ),
     ]
+    times_bought: Annotated[
+        int | None,
+        Field(
+            description="With `own`: in how many of the shopper's stored baskets it is; else null.",
+            examples=[5],
+        ),
+    ] = None
+    last_bought_days: Annotated[
+        int | None,
+        Field(
+            description="With `own`: how many days ago the shopper last bought it; null for the other "
+            "sources, and if `history` was sent, which has no dates.",
+            examples=[9],
+        ),
+    ] = None
 
 
 @dataclass(slots=True)
@@ -91,8 +106,8 @@ class RecommendedItem:
     times_usual: Annotated[
         float | None,
         Field(
-            description="The probability divided by that for an empty cart, without filters and boosts. Null "
-            "if the model was not fitted to give probabilities.",
+            description="The probability divided by that for an empty cart of an unknown shopper, without "
+            "filters and boosts. Null if the model was not fitted to give probabilities.",
             ge=0,
             examples=[14.5],
         ),

@@ -42,12 +42,14 @@ class Recommender:
         """Recommendations for a stored cart, a list of items, or an empty cart."""
         start = perf_counter()
         question = await self._questions.about(request, request)
-        cache, key = question.snapshot.cache, question.cache_key()
+        cache = question.snapshot.cache
+        key = None if question.past else question.cache_key()  # a shopper's response is not kept
         answer: Recommendations | None = cache.get(key)
         if answer is None:
             operations = question.snapshot.model.operations_of_one(len(question.cart.rows))
             answer = await self._compute.run(operations, lambda: answer_one(question))
-            cache[key] = answer
+            if key is not None:
+                cache[key] = answer
         else:
             metrics.REUSED.inc()
         count_fallback(answer.fallback)
@@ -70,8 +72,8 @@ class Recommender:
 
 def answer_one(question: Question[RecommendOptions]) -> Recommendations:
     """The recommendations for one cart, without `took_ms`."""
-    other, rows = _ordering_model(question), question.cart.rows
-    return _answer(question, _model(question).given(rows), None if other is None else other.given(rows))
+    other, given = _ordering_model(question), (question.cart.rows, question.history)
+    return _answer(question, _model(question).given(*given), None if other is None else other.given(*given))
 
 
 def answer_many(questions: Sequence[Question[RecommendOptions]]) -> list[Recommendations]:
@@ -82,9 +84,9 @@ def answer_many(questions: Sequence[Question[RecommendOptions]]) -> list[Recomme
     answers = []
     for start in range(0, len(questions), _CARTS_AT_ONCE):
         part = questions[start : start + _CARTS_AT_ONCE]
-        carts = [question.cart.rows for question in part]
-        others = other.given_each(carts) if other else [None] * len(part)
-        answers += [_answer(*each) for each in zip(part, model.given_each(carts), others, strict=True)]
+        given = [question.cart.rows for question in part], [question.history for question in part]
+        others = other.given_each(*given) if other else [None] * len(part)
+        answers += [_answer(*each) for each in zip(part, model.given_each(*given), others, strict=True)]
     return answers
 
 
@@ -137,7 +139,7 @@ def _items(
     if model.relations is not None and len(prediction.cart):
         codes = model.relations.to_cart(rows, prediction.cart.tolist()).tolist()
     explained = options.explain and probabilities != [None] * count
-    reasons = reasons_of(snapshot, prediction, best) if explained else [[] for _ in rows]
+    reasons = reasons_of(question, prediction, best) if explained else [[] for _ in rows]
     numbers = zip(rows, probabilities, times_usual, codes, reasons, strict=True)
     return [
         RecommendedItem(

@@ -35,7 +35,6 @@ def test_recommendation_for_a_stored_cart_uses_at_most_nine_files(valkey: Valkey
             files.add(path.relative_to(FOLDER).as_posix())
 
     async def recommend() -> None:
-        # With long pauses the background tasks do not run while the request is traced.
         service = create_app(Settings(store=str(tmp_path / "store"), redis_url=valkey.url, poll_seconds=60))
         async with (
             service.router.lifespan_context(service),
@@ -45,6 +44,7 @@ def test_recommendation_for_a_stored_cart_uses_at_most_nine_files(valkey: Valkey
                 await client.post(f"/carts/{cart}/items", json={"item_id": "camera-0"})
                 await client.post(f"/carts/{cart}/items", json={"item_id": f"film-{len(cart)}"})
             await client.get("/recommend?cart_id=first&k=10")  # fills the caches of metrics and model
+            await service.state.services.watchers.stop()  # nothing else runs while the request is traced
             sys.setprofile(record)
             answer = await client.get("/recommend?cart_id=second&k=10")
             sys.setprofile(None)
