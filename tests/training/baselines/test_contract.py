@@ -8,13 +8,16 @@ from importlib.util import find_spec
 import numpy as np
 import pytest
 
-from ndpp import Kernel, Mixture, NextItem
+from ndpp import History, Kernel, Mixture, NextItem
 from ndpp.relevance import Relevance
-from training.baselines import BASELINES, Als
+from training.baselines import BASELINES, HISTORY_BASELINES, Als
 from training.baselines.blend import Blend
+from training.baselines.personal import PersonalBaseline
 from training.baskets import Baskets, ItemRows
 from training.evaluation.tripod import TripodModel
 from training.recommender import Recommender
+
+from .shoppers import with_shoppers
 
 Fit = Callable[[Baskets], Recommender]
 
@@ -46,6 +49,9 @@ FITS: dict[str, Fit] = {"tripod": tripod}
 for baseline in BASELINES:
     if baseline is not Als or find_spec("implicit"):  # ALS only where the `als` extra is installed
         FITS[baseline.name] = lambda baskets, make=baseline: make().fit(baskets)
+for baseline in HISTORY_BASELINES:
+    if issubclass(baseline, PersonalBaseline):
+        FITS[baseline.name] = lambda baskets, make=baseline: make().fit(with_shoppers(baskets))
 FITS["blend"] = lambda baskets: Blend().fit(*halves(baskets))
 
 
@@ -90,6 +96,20 @@ class TestRecommenderContract:
     def test_fit_is_reproducible(self, fit: Fit, baskets: Baskets) -> None:
         carts = [cart(0), cart(5, 6)]
         np.testing.assert_array_equal(fit(baskets).scores(carts), fit(baskets).scores(carts))
+
+    def test_scores_with_histories(self, fit: Fit, baskets: Baskets) -> None:
+        model = fit(baskets)
+        carts, past = [cart(0), cart(3, 4), cart()], History.in_order([[1, 2], [2, 9]], 7.0)
+        scores = model.scores(carts, [past, None, past])
+        assert scores.shape == (3, len(baskets.catalogue))
+        assert np.isfinite(scores).all()
+        np.testing.assert_allclose(scores[1], model.scores([carts[1]])[0], rtol=1e-4, atol=1e-6)
+        np.testing.assert_allclose(scores[2], model.scores([carts[2]], [past])[0], rtol=1e-4, atol=1e-6)
+        if not isinstance(model, PersonalBaseline):  # Tripod's mixture here has no expert for histories
+            np.testing.assert_allclose(scores, model.scores(carts), rtol=1e-4, atol=1e-6)
+
+    def test_scores_of_no_carts_with_histories(self, fit: Fit, baskets: Baskets) -> None:
+        assert fit(baskets).scores([], []).shape == (0, len(baskets.catalogue))
 
     def test_scoring_does_not_change_carts(self, fit: Fit, baskets: Baskets) -> None:
         given = cart(5, 2, 5)
