@@ -20,6 +20,7 @@ from app.jobs.schemas import Job
 from app.jobs.store import JobStore, Lease
 from app.runtime.logs import get_logger
 from app.settings import Settings, SettingsError
+from app.shoppers.seeding_process import SeedingProcess
 
 _POLL_SECONDS = 0.5
 
@@ -42,19 +43,23 @@ class _Worker:
     def __init__(self, settings: Settings) -> None:
         self._store = JobStore.connect(settings.redis_url)
         self._schedule = Schedule(settings)
+        self._seeding = SeedingProcess()
         self._stopping = False
         self._redis_available = True
 
     def run(self) -> None:
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, self._stop)
+        self._seeding.start()
         while not self._stopping:
             with self._errors_logged():
                 self._keep_up()
             with self._errors_logged():
                 if claimed := self._store.claim():
                     self._work(*claimed)
+                    self._seeding.start()
             time.sleep(_POLL_SECONDS)
+        self._seeding.stop()
 
     def _stop(self, *_: object) -> None:
         self._stopping = True

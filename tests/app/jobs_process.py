@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Generator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Self
 
@@ -55,12 +56,19 @@ class Worker:
         return self.process.wait(60)
 
     def children(self) -> list[int]:
+        """The processes that run jobs; others seed the profiles of shoppers."""
         path = Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children")
-        return [int(child) for child in path.read_text().split()]
+        return [int(child) for child in path.read_text().split() if _runs_a_job(child)]
 
     def work_process(self) -> int:
         """The process id of the running job."""
         return int(eventually(self.children, "no work process")[0])
+
+
+def _runs_a_job(process: str) -> bool:
+    with suppress(FileNotFoundError, ProcessLookupError):
+        return b"app.jobs.work" in Path(f"/proc/{process}/cmdline").read_bytes().split(b"\0")
+    return False
 
 
 class Operator:
