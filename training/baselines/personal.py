@@ -34,7 +34,10 @@ class Purchases(NamedTuple):
 
     @classmethod
     def of(cls, histories: Pasts) -> Purchases:
-        """The purchases of each history; those of the same age are one basket."""
+        """The purchases of each history.
+
+        A history lists purchases with their ages and not by basket: those of the same age are one basket.
+        """
         shoppers, items, baskets, counts = [], [], [], np.zeros(len(histories), np.intp)
         for number, history in enumerate(histories):
             if history is None:

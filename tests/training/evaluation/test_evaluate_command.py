@@ -291,3 +291,40 @@ def test_relevance_option_needs_a_relevance_prior(shop: Shop) -> None:
     result = run(shop, "--model", version, "--baskets", shop.baskets, "--relevance", 2)
     assert result.exit_code == 2
     assert "has no relevance prior" in result.stderr
+
+
+def with_customers(shop: Shop) -> Path:
+    """The baskets as a table with a shopper and a time for each."""
+    path = shop.baskets.with_name("baskets.csv")
+    rows = ["basket_id,item_id,shopper_id,timestamp"]
+    for number, line in enumerate(shop.baskets.read_text().splitlines()):
+        time = f"2024-01-01T{number // 60:02d}:{number % 60:02d}:00Z"
+        rows += [f"{number},{item},customer {number % 30},{time}" for item in line.split()]
+    path.write_text("\n".join(rows) + "\n")
+    return path
+
+
+def test_queries_with_shoppers_compare_with_history_baselines(shop: Shop, tmp_path: Path) -> None:
+    queries, out = tmp_path / "queries.jsonl", tmp_path / "figures.json"
+    queries.write_text(
+        '{"cart": ["1000"], "target": "999", "shopper_id": "customer 3"}\n'
+        '{"cart": ["1000"], "target": "999", "shopper_id": "customer 4", "timestamp": "2024-01-01T02:00"}\n'
+        '{"cart": ["1000"], "target": "999", "history": [["998"], ["997", "1000"]]}\n'
+    )
+    result = run(shop, "--queries", queries, "--baskets", with_customers(shop), "--json", out)
+    assert result.exit_code == 0, result.output
+    document = json.loads(out.read_text())
+    assert {"tripod", "personal_frequency", "tifu_knn", "up_cf"} <= set(document["models"])
+    assert set(document["paired"]["tifu_knn"]) == {"hit@10", "ndcg@10"}
+    assert "next_basket" not in document
+    assert "Tripod minus each other model" in result.stdout
+    assert "customer" not in result.output + out.read_text()
+
+
+def test_queries_with_shoppers_need_baskets_with_shoppers(shop: Shop, tmp_path: Path) -> None:
+    queries = tmp_path / "queries.jsonl"
+    queries.write_text('{"cart": ["1000"], "target": "999", "shopper_id": "customer 3"}\n')
+    for arguments in ([], ["--baskets", shop.baskets]):
+        result = run(shop, "--queries", queries, *arguments)
+        assert result.exit_code == 2
+        assert "line 1: 'shopper_id' needs --baskets with shoppers and timestamps" in result.stderr

@@ -1,14 +1,16 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from ndpp import History
 from training.baskets import UNKNOWN, Baskets, translate
 from training.errors import DataError
 from training.evaluation.queries import Protocol, hold_one_out, translate_queries
-from training.evaluation.read_queries import read_queries
+from training.evaluation.read_queries import histories_in, read_queries
 
 from .conftest import make_baskets
 
@@ -64,6 +66,37 @@ def test_translate_queries_keeps_cart_sizes() -> None:
     assert [rows.tolist() for rows in moved.sets] == [[0, 1], [0]]
 
 
+def test_hold_one_out_keeps_histories_of_asked_baskets() -> None:
+    baskets = make_baskets([[0, 1], [2], [1, 2, 3]], "abcd")
+    histories = [History.in_order([[row]], 7.0) for row in (3, 1, 0)]
+    queries = hold_one_out(baskets, Protocol.TEMPORAL, np.random.default_rng(0), histories)
+    assert queries.histories == [histories[0], histories[2]]
+    assert queries.first(1).histories == [histories[0]]
+    assert hold_one_out(baskets, Protocol.TEMPORAL, np.random.default_rng(0)).histories is None
+
+
+def test_temporal_protocol_holds_out_the_same_items_as_paper(baskets: Baskets) -> None:
+    found = [
+        hold_one_out(baskets, protocol, np.random.default_rng(4)).targets
+        for protocol in (Protocol.PAPER, Protocol.TEMPORAL)
+    ]
+    np.testing.assert_array_equal(*found)
+
+
+def test_translate_queries_drops_unknown_items_of_histories() -> None:
+    baskets = make_baskets([[0, 1]] * 3, "abcd")
+    histories = [History.in_order([[0, 2], [3], [2]], 7.0), History.in_order([[3]], 7.0), None]
+    queries = hold_one_out(baskets, Protocol.TEMPORAL, np.random.default_rng(0), histories)
+    moved = translate_queries(queries, baskets.catalogue, ("c", "a", "b"))
+    assert moved.histories is not None
+    first, second, third = moved.histories
+    assert first is not None
+    assert first.rows.tolist() == [1, 0, 0]
+    assert first.ages.tolist() == [21, 21, 7]
+    assert first.baskets == 2  # the basket of d alone is gone
+    assert (second, third) == (None, None)
+
+
 def test_read_queries(tmp_path: Path) -> None:
     path = tmp_path / "queries.jsonl"
     path.write_text(
@@ -113,3 +146,63 @@ def test_read_queries_names_missing_or_empty_file(tmp_path: Path) -> None:
     empty.write_text("\n")
     with pytest.raises(DataError, match=r"empty\.jsonl: there are no queries"):
         read_queries(empty, ROWS)
+
+
+def test_read_queries_with_histories(tmp_path: Path) -> None:
+    path = tmp_path / "queries.jsonl"
+    path.write_text(
+        '{"cart": ["a"], "target": 7, "history": [["b", "gone"], [], ["a", 7]]}\n'
+        '{"cart": ["a"], "target": 7, "history": [["gone"]]}\n{"cart": ["a"], "target": 7}\n'
+    )
+    first, second, third = read_queries(path, ROWS, gap_days=3.0).histories or []
+    assert first is not None
+    assert first.rows.tolist() == [1, 0, 2]
+    assert first.ages.tolist() == [9, 3, 3]
+    assert (second, third) == (None, None)
+
+
+def test_read_queries_without_histories_has_none(tmp_path: Path) -> None:
+    path = tmp_path / "queries.jsonl"
+    path.write_text('{"cart": ["a"], "target": 7, "history": []}\n')
+    assert read_queries(path, ROWS).histories is None
+
+
+def test_read_queries_looks_up_shoppers(tmp_path: Path) -> None:
+    """Before the timestamp, or in all baskets; strangers have no history."""
+    times = np.array(["2024-01-01", "2024-01-03", "2024-01-05"], dtype="datetime64[us]")
+    bought = replace(make_baskets([[0], [1, 2], [1]], "ab7"), timestamps=times, shoppers=np.array([0, 0, 1]))
+    history_of = histories_in(bought, {"<ann>": 0, "<bob>": 1}, lambda shopper_id: f"<{shopper_id}>")
+    path = tmp_path / "queries.jsonl"
+    path.write_text(
+        '{"cart": [], "target": "a", "shopper_id": "ann"}\n'
+        '{"cart": [], "target": "a", "shopper_id": "ann", "timestamp": "2024-01-03T01:00:00+01:00"}\n'
+        '{"cart": [], "target": "a", "shopper_id": "bob", "timestamp": "2024-01-05"}\n'
+        '{"cart": [], "target": "a", "shopper_id": 17}\n'
+    )
+    everything, earlier, nothing, stranger = read_queries(path, ROWS, history_of=history_of).histories or []
+    assert everything is not None
+    assert earlier is not None
+    assert everything.rows.tolist() == [0, 1, 2]
+    np.testing.assert_allclose(everything.ages, [4, 2, 2], atol=0.001)  # at the end of the data
+    assert (earlier.rows.tolist(), earlier.ages.tolist()) == ([0], [2])
+    assert (nothing, stranger) == (None, None)
+
+
+@pytest.mark.parametrize(
+    ("members", "complaint"),
+    [
+        ('"history": ["a"]', "'history' is not a list of lists of ids"),
+        ('"history": [[1.5]]', "'history' is not a list of lists of ids"),
+        ('"history": [], "shopper_id": "ann"', "both 'history' and 'shopper_id'"),
+        ('"shopper_id": ["ann"]', "'shopper_id' is neither text nor a whole number"),
+        ('"shopper_id": "ann"', "'shopper_id' needs --baskets with shoppers and timestamps"),
+        ('"timestamp": "yesterday"', "the timestamp 'yesterday' is not ISO 8601"),
+    ],
+)
+def test_read_queries_names_bad_history(tmp_path: Path, members: str, complaint: str) -> None:
+    path = tmp_path / "queries.jsonl"
+    path.write_text('{"cart": [], "target": "a", ' + members + "}\n")
+    with pytest.raises(DataError) as error:
+        read_queries(path, ROWS)
+    assert f"{path}, line 1: " in str(error.value)
+    assert complaint in str(error.value)
