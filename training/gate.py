@@ -8,7 +8,7 @@ bad model.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -20,6 +20,8 @@ from training.evaluation.next_item_calibration import NextItemCalibration, calib
 from training.evaluation.queries import Protocol, Queries, hold_one_out, random_prefixes, translate_queries
 from training.evaluation.ranks import rank_targets
 from training.evaluation.tripod import TripodModel
+from training.histories import Histories, has_histories
+from training.recommender import Pasts
 from training.splitting import held_out_below
 
 CONFIDENCE = 0.9  # share of bootstrap resamples that must agree before a candidate is rejected
@@ -52,10 +54,13 @@ def compare(
     earlier: Sequence[StoredModel],
     held_out: Baskets,
     *,
+    known: Baskets | None = None,
     tolerance: float,
     seed: int = 0,
 ) -> Verdict:
     """Compare the versions on held-out items of the newest baskets that none of them has learned from.
+
+    Each query comes with what its shopper had bought before, as far as `known` baskets tell who and when.
 
     A target that is unknown to a version has the worst rank. The candidate is rejected if it is worse by more
     than the tolerance in nine of ten resamples of the queries. Earlier versions are included if they held out
@@ -69,12 +74,15 @@ def compare(
             f"it cannot be compared with the active version {active.version}, because no held-out basket has "
             "two items; activate the new version by hand if you trust it, or train with activate: always"
         )
-    queries = hold_one_out(_newest(asked), Protocol.PAPER, np.random.default_rng(seed))
+    asked = _newest(asked)
+    histories = Histories(known).before_each(asked) if known and has_histories(known) else None
+    protocol = Protocol.PAPER if histories is None else Protocol.TEMPORAL
+    queries = hold_one_out(asked, protocol, np.random.default_rng(seed), histories)
     rivals = [active, *(model for model in earlier if (held_out_below(model.manifest) or 0) >= bound)]
     marks = [_marks(model, queries, asked.catalogue) for model in rivals]
     best = max(range(len(rivals)), key=lambda number: float(marks[number].mean()))  # active version on ties
     new = _marks(candidate, queries, asked.catalogue)
-    worse = _worse_probabilities(candidate, active, _newest(asked), seed)
+    worse = _worse_probabilities(candidate, active, asked, histories, seed)
 
     def verdict(number: int) -> Verdict:
         difference, replicates = mean_with_replicates(new - marks[number], Resampling.of(len(queries), seed))
@@ -130,10 +138,12 @@ def _marks(stored: StoredModel, queries: Queries, catalogue: tuple[str, ...]) ->
 
 
 def _worse_probabilities(
-    candidate: StoredModel, active: StoredModel, asked: Baskets, seed: int
+    candidate: StoredModel, active: StoredModel, asked: Baskets, histories: Pasts | None, seed: int
 ) -> str | None:
     """A sentence if the candidate's probabilities are clearly less accurate than the active version's."""
-    prefixes, _ = random_prefixes(asked, 1, np.random.default_rng(seed))
+    prefixes, owners = random_prefixes(asked, 1, np.random.default_rng(seed))
+    if histories is not None:
+        prefixes = replace(prefixes, histories=[histories[owner] for owner in owners])
     found = [
         _calibration(model, translate_queries(prefixes, asked.catalogue, model.items.ids))
         for model in (candidate, active)

@@ -13,7 +13,9 @@ from training.baskets import Baskets, merge
 from training.fitting import FitResult, Progress, fit
 from training.fitting.checkpoint import Checkpoint
 from training.fitting.warm_start import Previous
+from training.histories import Histories
 from training.next_item.basket_index import index_baskets
+from training.next_item.own import OwnFit, fit_own
 from training.next_item.relevance_prior import learn_relevance_prior
 from training.next_item.tuning import Tuning, tune
 from training.options import Effort, FitOptions, KernelKind, Tune
@@ -49,13 +51,16 @@ class TrainedModel:
     relevance: Relevance | None = None
     baskets: BasketIndex | None = None
     tuning: Tuning | None = None
+    own: OwnFit | None = None  # None if too few validation baskets have a shopper with a history
     kernels: tuple[KernelTrial, ...] = ()
     interrupted: bool = False
 
     @property
     def mixture(self) -> Mixture | None:
         """The fitted mixture of experts; None without tuning."""
-        return None if self.tuning is None else self.tuning.mixture
+        if self.tuning is None or self.own is None:
+            return None if self.tuning is None else self.tuning.mixture
+        return replace(self.tuning.mixture, own=self.own.own)
 
     @property
     def knobs(self) -> Knobs:
@@ -72,6 +77,13 @@ class TrainedModel:
         """The model as it is served."""
         mixture = self.mixture or Mixture.plain()
         return NextItem(self.result.kernel, mixture, self.relevance, self.baskets)
+
+    @property
+    def before_validation(self) -> NextItem | None:
+        """The model with prior and index of the training baskets only, to measure on validation baskets."""
+        if self.tuning is None or self.mixture is None:
+            return None
+        return replace(self.tuning.trained, mixture=self.mixture)
 
 
 def train_model(
@@ -147,10 +159,24 @@ def train_model(
     if effort == "thorough" and not interrupted:
         best = tuned(best, "thorough")
         interrupted = best.interrupted
+    best = _with_own(best, parts)
     # Now learn the chosen prior and the index from the validation baskets as well.
     complete = with_prior_and_index(best, merge(parts.train, parts.validation))
     tried = tuple(kernels) if len(kernels) > 1 else ()
     return replace(complete, kernels=tried, interrupted=interrupted)
+
+
+def _with_own(learned: TrainedModel, parts: Split) -> TrainedModel:
+    """The model with the expert `own`, fitted to validation baskets and the baskets before each of them."""
+    known = Histories(merge(parts.train, parts.validation))
+    if learned.tuning is None:
+        return learned
+    histories = known.before_each(parts.validation)
+    seed = learned.result.options.seed
+    return replace(
+        learned,
+        own=fit_own(learned.tuning.trained, parts.validation, histories, known.usual_gap(), seed),
+    )
 
 
 def _changes(options: FitOptions) -> list[dict[str, Any]]:

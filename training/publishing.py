@@ -12,11 +12,15 @@ from pydantic import JsonValue
 from model_store import Draft, Items, ModelStore
 from ndpp import Mixture
 from ndpp.mixture import at
+from training.baskets import Baskets
 from training.evaluation.assess import Assessment, Questions, assess, item_names, questions_from
+from training.evaluation.queries import Protocol
 from training.evaluation.report import CurvePoint, ReportData, write_report
 from training.evaluation.sets import log_likelihoods
 from training.evaluation.tripod import TripodModel
 from training.fitting import FitResult
+from training.histories import Histories
+from training.next_item.own import OwnFit
 from training.next_item.tuning import Tuning
 from training.pipeline import TrainedModel
 from training.recipe import Recipe
@@ -25,7 +29,7 @@ from training.splitting import Split
 from training.statistics.collect import collect_statistics
 
 REPORT_TITLE = "How good are the suggestions?"
-_SHOWN_CART = 3
+_SHOWN_CART, _SHOWN_HISTORY = 3, 10
 
 
 @dataclass(frozen=True)
@@ -37,6 +41,8 @@ class Publication:
     items: Items
     data_fingerprint: str
     recipe: Recipe
+    protocol: Protocol = Protocol.PAPER  # of the evaluation; TEMPORAL if `parts` are split in time
+    known: Baskets | None = None  # all baskets, for the histories of the protocol TEMPORAL
 
     @property
     def result(self) -> FitResult:
@@ -63,12 +69,14 @@ def publish(store: ModelStore, publication: Publication, *, report: bool = True)
     if learned.tuning is not None:
         files["tuning.json"] = json.dumps(_trials(learned), indent=1).encode()
         metrics["tuning"] = learned.tuning.as_dict()
+    if learned.own is not None:
+        metrics["own"] = {**learned.own.as_dict()}
     calibration: dict[str, JsonValue] | None = None
-    if report and (asked := _questions(parts)):
+    if report and (asked := _questions(publication)):
         # Without test baskets the validation baskets are used, which prior and index must not have seen.
         measured = learned.next_item
-        if not len(parts.test) and learned.tuning is not None:
-            measured = learned.tuning.trained
+        if not len(parts.test):
+            measured = learned.before_validation or measured
         found = assess(
             TripodModel(measured),
             item_names(publication.items),
@@ -102,7 +110,7 @@ def publish(store: ModelStore, publication: Publication, *, report: bool = True)
             **publication.recipe.as_dict(),
             **result.options.as_dict(),
             "left_to_data": publication.recipe.left_to_data(),
-            "split": "by_key",
+            "split": "temporal" if publication.protocol is Protocol.TEMPORAL else "by_key",
             "validation": len(parts.validation),
             "holdout": len(parts.test),
             "train_baskets": len(parts.train),
@@ -119,18 +127,21 @@ def publish(store: ModelStore, publication: Publication, *, report: bool = True)
     return store.publish(draft)
 
 
-def _questions(parts: Split) -> Questions | None:
+def _questions(publication: Publication) -> Questions | None:
     """Queries from the held-out baskets, or from the validation baskets if none were held out."""
+    parts, histories = publication.parts, None
     asked = parts.test if len(parts.test) else parts.validation
     if not (asked.sizes > 1).any():
         return None
-    questions = questions_from(asked, asked.catalogue)
+    if publication.known is not None:
+        histories = Histories(publication.known).before_each(asked)
+    questions = questions_from(asked, asked.catalogue, publication.protocol, histories=histories)
     # Lifts and basket sizes are learned from the validation baskets too, so they cannot be checked on them.
     return questions if len(parts.test) else replace(questions, unseen=None)
 
 
 def _report_data(publication: Publication, asked: Questions, found: Assessment) -> ReportData:
-    result, parts = publication.result, publication.parts
+    result, parts, learned = publication.result, publication.parts, publication.learned
     notes = []
     if not len(parts.test):
         notes.append(
@@ -145,7 +156,7 @@ def _report_data(publication: Publication, asked: Questions, found: Assessment) 
         title=REPORT_TITLE,
         facts={
             "Kernel": f"{result.options.kernel}, rank {result.kernel.rank}",
-            "Next item": mixture_text(publication.learned.next_item.mixture),
+            "Next item": mixture_text(learned.next_item.mixture),
             "Items": f"{result.kernel.size:,}",
             "Training baskets": f"{len(parts.train):,}",
             "Queries": f"{len(asked.queries):,}",
@@ -154,7 +165,7 @@ def _report_data(publication: Publication, asked: Questions, found: Assessment) 
         curve=[CurvePoint(*point) for point in result.curve],
         relations=found.relations,
         calibration=found.calibration,
-        determinant=_determinant(publication.learned.tuning),
+        determinant=" ".join(filter(None, [_determinant(learned.tuning), _own(learned.own)])),
         notes=notes,
     )
 
@@ -172,6 +183,18 @@ def _determinant(tuning: Tuning | None) -> str:
     )
 
 
+def _own(own: OwnFit | None) -> str:
+    """The contribution of histories to next-item prediction, measured on the validation baskets."""
+    if own is None:
+        return ""
+    gain = own.without_history - own.with_history
+    return (
+        f"Contribution of the shopper's history: on {own.queries:,} carts of shoppers with a history the "
+        f"negative log-likelihood is {own.with_history:.3f} nats, and {own.without_history:.3f} for the cart "
+        f"alone. With the history, the item that came next is {100 * (exp(gain) - 1):.1f} % more likely."
+    )
+
+
 def mixture_text(mixture: Mixture) -> str:
     """The mixture in one line."""
     if mixture.habit is None:
@@ -182,7 +205,11 @@ def mixture_text(mixture: Mixture) -> str:
     names = ("together", "similar baskets", "habit")
     shares = ", ".join(f"{name} {100 * weight:.0f} %" for name, weight in zip(names, weights, strict=True))
     gain = at(mixture.together.gain, _SHOWN_CART)
-    return f"for a cart of {_SHOWN_CART}: {shares}; ω {mixture.decoupling:g}, exponent of Δ {gain:.2f}"
+    own = ""
+    if mixture.own is not None:
+        share = mixture.own.share(_SHOWN_CART, _SHOWN_HISTORY, _SHOWN_CART // 2)
+        own = f", with {_SHOWN_HISTORY} earlier baskets the shopper's own purchases {100 * share:.0f} %"
+    return f"for a cart of {_SHOWN_CART}: {shares}{own}; ω {mixture.decoupling:g}, exponent of Δ {gain:.2f}"
 
 
 def _trials(learned: TrainedModel) -> dict[str, Any]:

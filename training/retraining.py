@@ -19,7 +19,7 @@ from training.fitting.warm_start import Previous, held_out_by_both
 from training.gate import ACTIVATIONS_COMPARED, Verdict, compare
 from training.pipeline import train_model
 from training.publishing import Publication, publish
-from training.reading import ReadingRules, read_baskets
+from training.reading import ReadingRules, ShopperRules, read_baskets
 from training.reading.item_table import describe_items, keep_listed, read_item_table
 from training.reading.sources import has_data
 from training.recipe import Recipe, inherited
@@ -34,6 +34,7 @@ class Retraining:
     purchases: str | None = None  # folder of the drained purchase log
     items: str | None = None  # item table
     report: bool = True
+    shopper_key: str | None = None  # of shopper ids; None: that of the model store
     options: Mapping[str, Any] = field(default_factory=dict)  # for Recipe.of; the others are inherited
 
 
@@ -78,7 +79,7 @@ def retrain(
     using(recipe.as_dict())
     table = None if order.items is None else read_item_table(order.items)
     with _explain_inherited_rules(active, from_active.keys() - order.options.keys(), recipe.rules):
-        baskets = _read(order, recipe.rules)
+        baskets = _read(order, recipe.rules, ShopperRules.of(store, order.shopper_key))
     if recipe.only_listed_items:
         baskets = keep_listed(baskets, table)
     options, previous = recipe.options, None
@@ -116,6 +117,7 @@ def retrain(
             rival,
             list(_earlier(store, rival)),
             parts.test,
+            known=baskets,
             tolerance=tolerance,
             seed=options.seed,
         )
@@ -171,11 +173,12 @@ def _explain_inherited_rules(
         ) from error
 
 
-def _read(order: Retraining, rules: ReadingRules) -> Baskets:
+def _read(order: Retraining, rules: ReadingRules, shoppers: ShopperRules) -> Baskets:
     """The baskets of the data and of the drained purchase log; one of them may be missing."""
     purchases = order.purchases if order.purchases and has_data(order.purchases) else None
     if order.data is not None and (purchases is None or has_data(order.data)):
-        return read_baskets(order.data, rules, purchases=purchases).baskets
+        return read_baskets(order.data, rules, purchases=purchases, shoppers=shoppers).baskets
     if purchases is None:
         raise OptionError("there are no baskets to learn from: set data, or check out some carts first")
-    return read_baskets(purchases, ReadingRules(rules.max_basket_size, rules.min_item_count)).baskets
+    own_rules = ReadingRules(rules.max_basket_size, rules.min_item_count)
+    return read_baskets(purchases, own_rules, shoppers=shoppers).baskets

@@ -8,8 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from model_store import Manifest
-from training.baskets import Baskets
+from training.baskets import NOBODY, Baskets
 from training.errors import OptionError
+from training.histories import has_histories
 
 
 class Split(NamedTuple):
@@ -70,6 +71,59 @@ def split_by_key(
             "baskets"
         )
     return split(rest, validation=validation, seed=seed)._replace(test=held_out)
+
+
+_MOST_SHOPPERS = 2000  # asked about by default in a temporal split, at most a third of those with a history
+
+
+def split_temporal(
+    baskets: Baskets,
+    *,
+    below: float = HELD_OUT_SHARE,
+    validation: int | None = None,
+    holdout: int | None = None,
+) -> Split:
+    """A split in time: learn from the past, ask about the last basket of each of `holdout` shoppers.
+
+    The shoppers are those whose last basket is latest. All baskets before the first of these are the past; of
+    them, those with a key below `below` are left out as in `split_by_key`, so that versions fitted to either
+    split can be compared. The validation baskets are the newest ones of the past, one for each shopper.
+    """
+    last = last_baskets(baskets)
+    wanted = min(_MOST_SHOPPERS, len(last) // 3) if holdout is None else holdout
+    if not 0 < wanted <= len(last):
+        raise OptionError(
+            f"--protocol temporal cannot ask about {wanted} shoppers: {len(last)} have bought two baskets, "
+            "the last one with two items or more"
+        )
+    test, times = last[-wanted:], baskets.timestamps
+    assert times is not None
+    past = baskets.select(np.flatnonzero((times < times[test[0]]) & (_keys(baskets) >= below)))
+    newest = last_baskets(past)
+    if validation is None:
+        validation = validation_size(len(past), tuned=True)
+    asked = newest[-min(validation, len(newest) // 2) :] if len(newest) > 1 else newest[:0]
+    if not len(asked):
+        raise OptionError("too few shoppers have two baskets before the held-out ones: lower --holdout")
+    rest = np.setdiff1d(np.arange(len(past)), asked)
+    return Split(past.select(rest), past.select(asked), baskets.select(test))
+
+
+def last_baskets(baskets: Baskets) -> NDArray[np.int64]:
+    """The last basket of each shopper who has bought before, in order of time; of two items or more."""
+    if not has_histories(baskets):
+        raise OptionError("the protocol temporal needs a shopper_id and a timestamp in the baskets")
+    assert baskets.shoppers is not None
+    assert baskets.timestamps is not None
+    found: dict[int, int] = {}
+    first: dict[int, np.datetime64] = {}
+    order, sizes = np.argsort(baskets.timestamps, kind="stable"), baskets.sizes
+    for number in order[baskets.shoppers[order] != NOBODY].tolist():
+        shopper, time = int(baskets.shoppers[number]), baskets.timestamps[number]
+        if first.setdefault(shopper, time) < time and sizes[number] > 1:
+            found[shopper] = number
+    chosen = np.array(sorted(found.values()), dtype=np.int64)
+    return chosen[np.argsort(baskets.timestamps[chosen], kind="stable")]
 
 
 def bound_for(baskets: Baskets, holdout: int | None) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -11,10 +12,10 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 
-from model_store import BadRequestError, ModelStoreError, default_store
+from model_store import BadRequestError, ModelStore, ModelStoreError, default_store
 from model_store.places import DEFAULT_STORE
 from training.errors import DataError, OptionError, TrainingError
-from training.reading import ReadingRules
+from training.reading import ReadingRules, ShopperRules
 
 # Messages go to stderr; stdout is for results that other programs may read.
 console = Console(stderr=True, highlight=False)
@@ -53,6 +54,11 @@ def reading_rules(
     """Reading rules from the command-line options."""
     mapping = column_mapping(columns, ("basket_id", "item_id", "timestamp", "quantity", "shopper_id"))
     return ReadingRules(max_basket_size, min_item_count, data_format, mapping)
+
+
+def shopper_rules(store: ModelStore) -> ShopperRules:
+    """How shopper ids are hashed, by TRIPOD_SHOPPER_KEY or the store's key, and who is forgotten."""
+    return ShopperRules.of(store, os.environ.get("TRIPOD_SHOPPER_KEY") or None)
 
 
 def column_mapping(pairs: list[str] | None, known: tuple[str, ...]) -> Mapping[str, str]:

@@ -22,10 +22,12 @@ from training.cli.common import (
     console,
     reading_rules,
     report_errors,
+    shopper_rules,
 )
 from training.cli.progress import log_event, progress_reporter, stop_on_interrupt
 from training.cli.trials import trials_table
 from training.evaluation.next_item_calibration import ENOUGH_QUERIES
+from training.evaluation.queries import Protocol
 from training.fitting import resolve_options
 from training.fitting.checkpoint import Checkpoint
 from training.fitting.warm_start import active_model, held_out_by_both
@@ -36,7 +38,7 @@ from training.reading import read_baskets
 from training.reading.item_table import ITEM_COLUMNS, describe_items, keep_listed, read_item_table
 from training.recency import effective_size, recency_weights
 from training.recipe import Recipe
-from training.splitting import bound_for, split_by_key, validation_size
+from training.splitting import bound_for, split_by_key, split_temporal, validation_size
 
 _INTERRUPTED = 130  # the usual exit code after Ctrl-C
 _DEFAULTS = FitOptions()
@@ -94,6 +96,13 @@ def fit_command(
             show_default="one in twenty",
         ),
     ] = None,
+    protocol: Annotated[
+        Protocol,
+        typer.Option(
+            help="How the model is evaluated; temporal trains on the past only, and asks about the last "
+            "basket of --holdout shoppers (default: 2,000, at most a third)."
+        ),
+    ] = Protocol.PAPER,
     seed: Annotated[int, typer.Option(help="Seed of the split and the fit, for reproducible results.")] = 0,
     threads: Annotated[
         int, typer.Option(help="Number of CPU threads; one is fastest on a busy machine.")
@@ -135,16 +144,20 @@ def fit_command(
     )
     model_store = ModelStore(store)
     rules = reading_rules(max_basket_size, min_item_count, data_format, column)
-    data = read_baskets(baskets, rules)
+    data = read_baskets(baskets, rules, shoppers=shopper_rules(model_store))
     table = None if items is None else read_item_table(items, column_mapping(items_column, ITEM_COLUMNS))
     known = keep_listed(data.baskets, table) if only_listed_items else data.baskets
     _warn_of_short_half_life(known, half_life_days, json_logs=json_logs)
     previous = active_model(model_store) if init == "previous" else None
-    wanted = bound_for(known, holdout)
+    temporal = protocol is Protocol.TEMPORAL
+    wanted = bound_for(known, None if temporal else holdout)
     recipe = Recipe(options, rules, only_listed_items, tune, validation, held_out_by_both(wanted, previous))
     if validation is None:
         validation = validation_size(len(known), tuned=tune != "none")
-    parts = split_by_key(known, below=recipe.held_out_below, validation=validation, seed=seed)
+    if temporal:
+        parts = split_temporal(known, below=recipe.held_out_below, validation=validation, holdout=holdout)
+    else:
+        parts = split_by_key(known, below=recipe.held_out_below, validation=validation, seed=seed)
     if recipe.held_out_below < wanted:
         _warn(
             f"only {len(parts.test):,} baskets are held out: the fit starts from the active model, which may "
@@ -179,7 +192,15 @@ def fit_command(
             f"{ENOUGH_QUERIES} are needed",
             json_logs=json_logs,
         )
-    publication = Publication(learned, parts, describe_items(known, table), fingerprint, recipe)
+    publication = Publication(
+        learned,
+        parts,
+        describe_items(known, table),
+        fingerprint,
+        recipe,
+        protocol,
+        known if temporal else None,
+    )
     with console.status("evaluating and publishing"):
         version = publish(model_store, publication, report=report and not learned.interrupted)
     if activate and not learned.interrupted:

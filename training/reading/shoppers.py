@@ -9,6 +9,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from model_store import ModelStore
 from model_store.shopper_ids import HASH, ShopperIds
 from training.baskets import NOBODY
 
@@ -21,6 +22,11 @@ class ShopperRules:
 
     ids: ShopperIds | None = None
     forgotten: Mapping[str, int] = field(default_factory=dict)  # marks, each with seconds since 1970
+
+    @classmethod
+    def of(cls, store: ModelStore, key: str | None) -> ShopperRules:
+        """With this key, or that of the model store, and the forgotten shoppers of the model store."""
+        return cls(store.shopper_ids(key), store.forgotten_shoppers())
 
     def hashed(self, column: pl.Series) -> pl.Series:
         """The hash of each shopper id."""

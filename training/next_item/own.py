@@ -1,0 +1,199 @@
+"""Fit the expert `own`: what a shopper is about to buy, given the cart and what they bought before.
+
+The other experts stay as they are, so that carts without a history get the same probabilities as before. The
+queries are random prefixes of validation baskets, each with the shopper's history at the time of the basket.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from ndpp import History, NextItem, Prediction
+from ndpp.mixture import Line, Own, repeat_logit
+from training.baskets import Baskets
+from training.evaluation.queries import Queries, random_prefixes
+
+_DAYS = (10.0, 30.0, 90.0)  # scales of the recency weights that are tried
+_PREFIXES = 2  # per validation basket
+_MOST_QUERIES = 4_000
+_LEAST_QUERIES = 50  # with fewer, histories are not used
+_LIKELY, _AT_RANDOM = 300, 300  # candidates beside the items of the history
+_SMALL = 1_000  # up to this catalogue size all items are candidates
+_ITERATIONS = 80
+_PRIOR_VARIANCE = 0.5  # of each coefficient around its start value
+
+Array = NDArray[np.float64]
+
+_START: dict[str, Line] = {
+    "gain": (0.3, 0.0),
+    "relevance": (0.3, 0.0),
+    "popularity": (0.1, 0.0),
+    "recent": (0.3, 0.0),
+    "often": (0.3, 0.0),
+    "known": (0.0, 0.0),
+    "weight": (0.0, 0.0),
+    "baskets": (0.3, 0.0),
+    "repeats": (0.3, 0.0),
+}
+_SCORED = 6  # the first coefficients are exponents of features of candidates
+
+
+@dataclass(frozen=True)
+class OwnFit:
+    """The coefficients, and the mean negative log-likelihood with and without histories."""
+
+    own: Own
+    queries: int
+    with_history: float
+    without_history: float
+
+    def as_dict(self) -> dict[str, float]:
+        """For the manifest."""
+        return {
+            "queries": self.queries,
+            "negative_log_likelihood": round(self.with_history, 4),
+            "without_history": round(self.without_history, 4),
+        }
+
+
+def fit_own(
+    model: NextItem, validation: Baskets, histories: Sequence[History | None], gap_days: float, seed: int = 0
+) -> OwnFit | None:
+    """Fit by maximum likelihood; None if too few validation baskets have a history."""
+    known = np.flatnonzero([history is not None for history in histories])
+    queries, owners = random_prefixes(validation.select(known), _PREFIXES, np.random.default_rng(seed))
+    if len(queries) < _LEAST_QUERIES or model.baskets is None:
+        return None
+    past = [history for number in known[owners[:_MOST_QUERIES]] if (history := histories[number])]
+    likelihood = _Likelihood(model, queries.first(_MOST_QUERIES), past, seed)
+    fitted = [likelihood.fitted(place) for place in range(len(_DAYS))]
+    best = int(np.argmin([loss for _, loss in fitted]))
+    lines, loss = fitted[best]
+    own = Own(**lines, days=_DAYS[best], gap_days=gap_days)
+    return OwnFit(own, len(past), loss, float(-likelihood.cart.mean()))
+
+
+@dataclass(frozen=True)
+class _Candidates:
+    """Rows whose scores make up the normaliser, the target last, with their features."""
+
+    log_count: Array  # (C,): log of the number of rows each stands for; −∞ for the target
+    gain: Array
+    relevance: Array
+    popularity: Array
+    often: Array
+    known: Array
+    recent: Array  # (len(_DAYS), C)
+
+
+class _Likelihood:
+    """−log P(target) averaged over the queries, as a function of the coefficients (9, 2)."""
+
+    def __init__(self, model: NextItem, queries: Queries, histories: Sequence[History], seed: int) -> None:
+        rng = np.random.default_rng(seed)
+        found, cart, sizes = [], [], []
+        predictions = model.given_each(queries.carts)
+        for prediction, history, target in zip(predictions, histories, queries.targets, strict=True):
+            found.append(_candidates(prediction, history, int(target), rng))
+            cart.append(np.log(max(prediction.probabilities[target], 1e-300)))
+            size, repeats = len(prediction.cart), history.holds(prediction.cart)
+            sizes.append((np.log1p(size), np.log(history.baskets), repeat_logit(size, repeats)))
+        log_size, self.log_baskets, self.repeats = (torch.tensor(column) for column in np.array(sizes).T)
+        self.line = torch.stack([torch.ones_like(log_size), log_size], dim=1)  # (n, 2)
+        self.cart = torch.tensor(np.array(cart))
+        parts = {
+            part.name: _padded([getattr(each, part.name) for each in found]) for part in fields(_Candidates)
+        }
+        self.log_count = parts.pop("log_count")
+        self.recent = parts.pop("recent")  # (len(_DAYS), n, C)
+        self.parts = parts
+
+    def __call__(self, theta: torch.Tensor, days: int) -> torch.Tensor:
+        exponents = (self.line @ theta.T).T  # (9, n)
+        values = {**self.parts, "recent": self.recent[days]}
+        scores = torch.zeros_like(self.log_count)
+        for line, name in zip(exponents[:_SCORED], _START, strict=False):
+            scores = scores + line[:, None] * values[name]
+        own = scores[:, -1] - torch.logsumexp(scores + self.log_count, dim=1)
+        weight, baskets, repeats = exponents[_SCORED:]
+        logit = weight + baskets * self.log_baskets + repeats * self.repeats
+        mixed = torch.logaddexp(
+            torch.nn.functional.logsigmoid(logit) + own, torch.nn.functional.logsigmoid(-logit) + self.cart
+        )
+        return -mixed.mean()
+
+    def fitted(self, days: int) -> tuple[dict[str, Line], float]:
+        """The coefficients by name for one scale of the recency weights, and their loss."""
+        start = torch.tensor(list(_START.values()), dtype=torch.float64)
+        theta = start.clone().requires_grad_()
+        strength = 0.5 / (_PRIOR_VARIANCE * len(self.cart))
+        optimiser = torch.optim.LBFGS(
+            [theta], max_iter=_ITERATIONS, tolerance_change=1e-6, line_search_fn="strong_wolfe"
+        )
+
+        def loss() -> torch.Tensor:
+            optimiser.zero_grad()
+            value = self(theta, days) + strength * ((theta - start) ** 2).sum()
+            value.backward()  # type: ignore[no-untyped-call]
+            return value
+
+        optimiser.step(loss)  # type: ignore[no-untyped-call]
+        found = theta.detach()
+        if not bool(torch.isfinite(found).all()):
+            found = start
+        with torch.no_grad():
+            final = float(self(found, days))
+        lines = [(float(constant), float(slope)) for constant, slope in found]
+        return dict(zip(_START, lines, strict=True)), final
+
+
+def _candidates(
+    prediction: Prediction, history: History, target: int, rng: np.random.Generator
+) -> _Candidates:
+    """The history's items, the likely ones and a random sample of the others, and then the target."""
+    model, size = prediction.model, prediction.model.kernel.size
+    outside = np.ones(size, dtype=np.bool_)
+    outside[prediction.cart] = False
+    chosen = np.flatnonzero(outside)
+    if size > _SMALL:
+        likely = np.argpartition(-prediction.probabilities, _LIKELY)[:_LIKELY]
+        chosen = np.union1d(history.items, likely)
+        chosen = chosen[outside[chosen]]
+    outside[chosen] = False
+    others = np.flatnonzero(outside)
+    drawn = rng.choice(others, min(_AT_RANDOM, len(others)), replace=False)
+    rows = np.concatenate([chosen, drawn, [target]]).astype(np.intp)
+    log_count = np.zeros(len(rows))
+    log_count[len(chosen) : -1] = np.log(max(len(others), 1) / max(len(drawn), 1))
+    log_count[-1] = -np.inf
+    relevance, often = np.zeros(size), np.zeros(size)
+    relevance[prediction.relevance[0]] = prediction.relevance[1]
+    known, recent = np.zeros(size), np.zeros((len(_DAYS), size))
+    for place, days in enumerate(_DAYS):
+        recent[place, history.items], often[history.items] = model.own_counts(history, days)
+    known[history.items] = model.kernel.log_weights[history.items]
+    return _Candidates(
+        log_count,
+        prediction.log_gains[rows],
+        relevance[rows],
+        model.kernel.log_weights[rows],
+        often[rows],
+        known[rows],
+        recent[:, rows],
+    )
+
+
+def _padded(arrays: Sequence[Array]) -> torch.Tensor:
+    """Arrays (…, C) of different widths as one (…, n, C); the target stays last, padding counts nothing."""
+    width = max(array.shape[-1] for array in arrays)
+    fill = -np.inf if np.isinf(arrays[0][..., -1]).all() else 0.0
+    padded = np.full((*arrays[0].shape[:-1], len(arrays), width), fill)
+    for number, array in enumerate(arrays):
+        padded[..., number, : array.shape[-1] - 1] = array[..., :-1]
+        padded[..., number, -1] = array[..., -1]
+    return torch.tensor(padded)
