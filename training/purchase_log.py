@@ -8,62 +8,80 @@ Entry ids are timestamps: two Redis servers can produce the same ids, and a serv
 can produce smaller ids than before. Each server therefore keeps a random name, its origin, which is part of
 the file names and basket ids, so that entries of different servers are never confused.
 
-An entry that is not a purchase stays in the stream, with a warning: nothing is lost, and no job fails.
+Corrections and forgotten shoppers change earlier files and purchases that are still in the stream. An entry
+is deleted after all earlier ones, so no purchase outlives its correction.
+
+An entry that is none of these stays in the stream, with a warning: nothing is lost, and no job fails.
 """
 
 from __future__ import annotations
 
-import io
 import logging
-import os
 import re
 import secrets
 from collections.abc import Iterator
-from dataclasses import dataclass
-from pathlib import Path
+from dataclasses import dataclass, field, replace
 from typing import Annotated, Any
 
-import fsspec
-import polars as pl
-from fsspec.implementations.local import LocalFileSystem
-from pydantic import Field, TypeAdapter, ValidationError
+from pydantic import BaseModel, Field, Json, ValidationError
 from redis import Redis
+
+from training.purchase_files import (
+    Basket,
+    CorrectedBasket,
+    EntryId,
+    PurchaseFiles,
+    entry_order,
+    purchases_folder,
+)
+
+__all__ = ["ENTRIES_AT_ONCE", "FOLLOWED", "ORIGIN", "drain", "forgets_shoppers", "purchases_folder"]
 
 _log = logging.getLogger(__name__)
 
 ENTRIES_AT_ONCE = 20_000  # per file
-FOLDER = "purchases"
 ORIGIN = "tripod:origin"  # the key that holds a server's origin
-_FILE = re.compile(r"purchases_(?:([0-9a-f]+)_)?(\d+-\d+)_(\d+-\d+)\.parquet")  # release 0.1: no origin
+FOLLOWED = "tripod:shoppers:position"  # the key of the last entry that the service has put into profiles
 
 _NAMED = 5  # entry ids listed in a warning
+_ENTRY_ID = re.compile(rb"\d+-\d+")
 
-Id = tuple[int, int]
 Line = tuple[Annotated[str, Field(min_length=1)], Annotated[int, Field(ge=-(2**63), lt=2**63)]]
-_LINES = TypeAdapter(list[Line])
 
 
-@dataclass(frozen=True)
-class _Purchase:
-    """An entry of the stream."""
+class _Fields(BaseModel):
+    """The fields of a purchase or a correction."""
 
-    entry: str
-    lines: list[Line]  # item and quantity
+    lines: Json[list[Line]]
+    order_id: Annotated[str, Field(min_length=1)] | None = None
+    shopper: str | None = None
+    timestamp: Annotated[int, Field(ge=0, lt=2**53)] | None = None  # milliseconds
+    corrects: Annotated[str, Field(pattern=r"^\d+-\d+$")] | None = None
 
-    @classmethod
-    def of(cls, entry_id: bytes, fields: dict[bytes, bytes]) -> _Purchase | None:
-        """Parse an entry; None if it is not a purchase."""
-        try:
-            return cls(entry_id.decode(), _LINES.validate_json(fields.get(b"lines", b"")))
-        except ValidationError:
+
+class _Forget(BaseModel):
+    forget: str
+
+
+@dataclass
+class _Changes:
+    """Corrections and forgotten shoppers in the stream."""
+
+    corrected: dict[str, CorrectedBasket] = field(
+        default_factory=dict
+    )  # the latest, by entry of the purchase
+    forgotten: dict[str, EntryId] = field(default_factory=dict)  # the latest time, by shopper
+    last: str | None = None  # entry of the stream
+
+    def applied(self, basket: Basket) -> Basket | None:
+        """A basket of the stream after the changes; None if nothing is left of it."""
+        if basket.shopper is not None and entry_order(basket.entry) < self.forgotten.get(
+            basket.shopper, (0, 0)
+        ):
             return None
-
-
-def purchases_folder(data: str) -> str:
-    """The folder of the drained purchases: inside the data folder, or next to a single data file."""
-    filesystem, path = fsspec.core.url_to_fs(data)
-    folder = str(filesystem._parent(path)) if filesystem.isfile(path) else path.rstrip("/")
-    return str(filesystem.unstrip_protocol(f"{folder}/{FOLDER}"))
+        if correction := self.corrected.get(basket.entry):
+            basket = replace(basket, lines=correction.lines)
+        return basket if basket.lines else None
 
 
 def drain(client: Redis, stream: str, folder: str) -> int:
@@ -71,16 +89,20 @@ def drain(client: Redis, stream: str, folder: str) -> int:
     client.set(ORIGIN, secrets.token_hex(6), nx=True)
     kept: Any = client.get(ORIGIN)
     origin = kept.decode()
-    files = _Files(folder)
+    files = PurchaseFiles(folder)
+    files.remove_unfinished()
+    followed, changes = _followed(client), _changes(client, stream, origin)
+    files.change(origin, changes.corrected.values(), changes.forgotten)
     moved, unreadable = 0, list[str]()
-    entries: Any = client.xrange(stream, count=ENTRIES_AT_ONCE)
-    while entries:
-        read = {entry_id: _Purchase.of(entry_id, fields) for entry_id, fields in entries}
-        unreadable += [entry_id.decode() for entry_id, purchase in read.items() if purchase is None]
-        moved += _move(client, stream, files, [purchase for purchase in read.values() if purchase], origin)
-        if len(entries) < ENTRIES_AT_ONCE:  # entries added in the meantime wait for the next drain
-            break
-        entries = client.xrange(stream, min=f"({entries[-1][0].decode()}", count=ENTRIES_AT_ONCE)
+    for entries in _batches(client, stream, changes.last):
+        read = {entry.decode(): _read(entry, fields, origin) for entry, fields in entries}
+        unreadable += [entry for entry, found in read.items() if found is None]
+        moved += _move(
+            files, [found for found in read.values() if isinstance(found, Basket)], origin, changes
+        )
+        done = [entry for entry, found in read.items() if found and _is_followed(entry, followed)]
+        if done:
+            client.xdel(stream, *done)
     if unreadable:
         _log.warning(
             "%d entries of the stream %s are not purchases and stay there (XRANGE shows them, XDEL removes "
@@ -92,90 +114,78 @@ def drain(client: Redis, stream: str, folder: str) -> int:
     return moved
 
 
-def _move(client: Redis, stream: str, files: _Files, purchases: list[_Purchase], origin: str) -> int:
-    """Move purchases, in order, from the stream to one file; returns the number of new purchases."""
+def forgets_shoppers(client: Redis, stream: str) -> bool:
+    """Whether the stream still has an entry that forgets a shopper."""
+    return any(b"forget" in fields for entries in _batches(client, stream) for _, fields in entries)
+
+
+def _batches(client: Redis, stream: str, last: str | None = None) -> Iterator[list[Any]]:
+    """The entries up to the last one; those added in the meantime wait for the next drain."""
+    first = "-"
+    while True:
+        entries: Any = client.xrange(stream, first, last or "+", count=ENTRIES_AT_ONCE)
+        if entries:
+            yield entries
+        if len(entries) < ENTRIES_AT_ONCE:
+            return
+        first = f"({entries[-1][0].decode()}"
+
+
+def _changes(client: Redis, stream: str, origin: str) -> _Changes:
+    changes = _Changes()
+    for entries in _batches(client, stream):
+        for entry, fields in entries:
+            found = _read(entry, fields, origin) if fields.keys() & {b"corrects", b"forget"} else None
+            if isinstance(found, CorrectedBasket):
+                changes.corrected[found.entry] = found
+            elif isinstance(found, _Forget):
+                changes.forgotten[found.forget] = entry_order(entry.decode())
+            changes.last = entry.decode()
+    return changes
+
+
+def _read(entry: bytes, fields: dict[bytes, bytes], origin: str) -> Basket | CorrectedBasket | _Forget | None:
+    """Parse an entry of the stream; None if it is not one of ours."""
+    try:
+        named = {name.decode(): value for name, value in fields.items()}
+        if "forget" in named:
+            return _Forget.model_validate(named)
+        found = _Fields.model_validate(named)
+    except (ValidationError, UnicodeDecodeError):
+        return None
+    purchase = found.corrects or entry.decode()
+    # The prefix separates the ids of carts from those in the shop's own data.
+    basket_id = found.order_id or f"purchase:{origin}:{purchase}"
+    if found.corrects is not None:
+        return CorrectedBasket(basket_id, purchase, found.lines)
+    time = entry_order(purchase)[0] if found.timestamp is None else found.timestamp
+    return Basket(basket_id, purchase, found.lines, time, found.shopper)
+
+
+def _move(files: PurchaseFiles, purchases: list[Basket], origin: str, changes: _Changes) -> int:
+    """Write purchases, in order, to one file; returns the number of new purchases."""
     if not purchases:
         return 0
-    known = files.baskets(origin, _order(purchases[0].entry), _order(purchases[-1].entry))
-    new = [purchase for purchase in purchases if not _is_known(purchase, origin, known)]
+    known = files.baskets(origin, entry_order(purchases[0].entry), entry_order(purchases[-1].entry))
+    left = [changes.applied(basket) for basket in purchases if not _is_known(basket, known)]
+    new = [basket for basket in left if basket is not None]
     if new:
-        name = f"purchases_{origin}_{new[0].entry}_{new[-1].entry}.parquet"
-        files.write(name, _as_parquet(new, origin))
-    client.xdel(stream, *(purchase.entry for purchase in purchases))
+        files.add(origin, new)
     return len(new)
 
 
-def _basket_id(purchase: _Purchase, origin: str) -> str:
-    """The basket id; the prefix separates it from the ids in the shop's own data."""
-    return f"purchase:{origin}:{purchase.entry}"
-
-
-def _is_known(purchase: _Purchase, origin: str, known: dict[str, set[str]]) -> bool:
+def _is_known(basket: Basket, known: dict[str, set[str]]) -> bool:
     """Whether it is in a file; files of release 0.1 do not name the server, so the items must match too."""
-    items = {item for item, _ in purchase.lines}
-    return _basket_id(purchase, origin) in known or known.get(f"purchase:{purchase.entry}") == items
+    items = {item for item, _ in basket.lines}
+    return basket.basket_id in known or known.get(f"purchase:{basket.entry}") == items
 
 
-def _as_parquet(purchases: list[_Purchase], origin: str) -> bytes:
-    """The purchases as a basket table."""
-    rows = [
-        (_basket_id(purchase, origin), item, quantity, _order(purchase.entry)[0])
-        for purchase in purchases
-        for item, quantity in purchase.lines
-    ]
-    schema = {"basket_id": pl.String, "item_id": pl.String, "quantity": pl.Int64, "timestamp": pl.Int64}
-    frame = pl.DataFrame(rows, schema=schema, orient="row")
-    frame = frame.with_columns(pl.from_epoch("timestamp", time_unit="ms"))
-    buffer = io.BytesIO()
-    frame.write_parquet(buffer)
-    return buffer.getvalue()
+def _followed(client: Redis) -> EntryId | None:
+    """The last entry that the service has put into the profiles of shoppers; None without profiles."""
+    found: Any = client.get(FOLLOWED)
+    return entry_order(found.decode()) if found and _ENTRY_ID.fullmatch(found) else None
 
 
-class _Files:
-    """The files of drained purchases, in a local folder or at a URL."""
-
-    def __init__(self, folder: str) -> None:
-        self.filesystem, self.path = fsspec.core.url_to_fs(folder, use_listings_cache=False)
-
-    def baskets(self, origin: str, first: Id, last: Id) -> dict[str, set[str]]:
-        """Baskets with their items from all files that may hold entries of this origin from first to last."""
-        found: dict[str, set[str]] = {}
-        for path in self._files(origin, first, last):
-            table = pl.read_parquet(io.BytesIO(self.filesystem.cat_file(path)))
-            for basket, items in table.group_by("basket_id").agg("item_id").iter_rows():
-                found[basket] = set(items)
-        return found
-
-    def _files(self, origin: str, first: Id, last: Id) -> Iterator[str]:
-        names = self.filesystem.ls(self.path, detail=False) if self.filesystem.exists(self.path) else []
-        for path in names:
-            match = _FILE.fullmatch(path.rsplit("/", 1)[-1])
-            if (
-                match
-                and match[1] in (None, origin)
-                and _order(match[2]) <= last
-                and first <= _order(match[3])
-            ):
-                yield path
-
-    def write(self, name: str, content: bytes) -> None:
-        """Write a file atomically and durably."""
-        self.filesystem.makedirs(self.path, exist_ok=True)
-        if not isinstance(self.filesystem, LocalFileSystem):
-            self.filesystem.pipe_file(f"{self.path}/{name}", content)  # object stores write atomically
-            return
-        folder = Path(self.path)
-        temporary = folder / f"{name}.tmp"
-        with temporary.open("wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.replace(folder / name)
-        descriptor = os.open(folder, os.O_RDONLY)
-        os.fsync(descriptor)
-        os.close(descriptor)
-
-
-def _order(entry_id: str) -> Id:
-    milliseconds, number = entry_id.split("-")
-    return int(milliseconds), int(number)
+def _is_followed(entry: str, followed: EntryId | None) -> bool:
+    """Whether profiles no longer need the entry; if they do, the next drain finds it in a file."""
+    return followed is None or entry_order(entry) <= followed

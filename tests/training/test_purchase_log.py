@@ -57,6 +57,7 @@ KILLED = """
 import os, signal, sys
 from redis import Redis
 from training import purchase_log
+from training.purchase_files import PurchaseFiles
 original = getattr(*TARGET)
 def dying(*args, **kwargs):
     if BEFORE: os.kill(os.getpid(), signal.SIGKILL)
@@ -68,7 +69,7 @@ purchase_log.drain(Redis(unix_socket_path=sys.argv[1]), sys.argv[2], sys.argv[3]
 
 
 @pytest.mark.parametrize("before", [True, False])
-@pytest.mark.parametrize("target", ["(purchase_log._Files, 'write')", "(Redis, 'xdel')", "(os, 'fsync')"])
+@pytest.mark.parametrize("target", ["(PurchaseFiles, '_write')", "(Redis, 'xdel')", "(os, 'fsync')"])
 def test_drain_is_exactly_once_when_killed_at_any_step(
     client: Redis, valkey_server: ValkeyServer, tmp_path: Path, target: str, before: bool
 ) -> None:
