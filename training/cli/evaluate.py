@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 from rich.markup import escape
 
-from model_store import ModelStore, StoredModel
+from model_store import ModelStore, ModelStoreError, StoredModel
 from ndpp import Mixture
 from training.baselines import BASELINES, Baseline
 from training.baselines.blend import Blend
@@ -22,6 +22,7 @@ from training.cli.common import (
     console,
     reading_rules,
     report_errors,
+    shopper_rules,
 )
 from training.cli.evaluation_tables import print_tables
 from training.cli.model_split import option_of_fit, questions_of_split
@@ -79,7 +80,8 @@ def evaluate(
     """Evaluate a model on held-out baskets or on given queries, and compare it with baselines."""
     if baskets is None and queries is None:
         raise OptionError("there is nothing to evaluate on: give --baskets FILE or --queries FILE.jsonl")
-    stored = ModelStore(store).open(model)
+    models = ModelStore(store)
+    stored = models.open(model)
     given = {"decoupling": decoupling, "relevance": relevance, "popularity": popularity}
     overrides = {name: value for name, value in given.items() if value is not None}
     predictor = stored.next_item
@@ -89,7 +91,7 @@ def evaluate(
     if relevance and stored.relevance is None:
         raise OptionError(f"model {stored.version} has no relevance prior: leave --relevance out")
     notes: list[str] = []
-    read, steered, shoppers = None, None, ShopperRules()
+    read, steered, shoppers = None, None, _shopper_rules(models)
     if baskets is not None:
         usual = ReadingRules()
         rules = reading_rules(
@@ -137,6 +139,13 @@ def evaluate(
         _write_report(
             report, stored, how=described, questions=questions, train=train, found=found, notes=notes
         )
+
+
+def _shopper_rules(models: ModelStore) -> ShopperRules:
+    try:
+        return shopper_rules(models)
+    except ModelStoreError:  # a store without a key that cannot be written: no ids were hashed with its key
+        return ShopperRules()
 
 
 def _peers(questions: Questions) -> tuple[type[Baseline], ...]:
