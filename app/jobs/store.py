@@ -43,6 +43,7 @@ class JobStore:
         self.client = client
         self._create = client.register_script(Path(__file__).with_name("create.lua").read_text())
         self._change = client.register_script(Path(__file__).with_name("change.lua").read_text())
+        self._lease = client.register_script(Path(__file__).with_name("lease.lua").read_text())
 
     @classmethod
     def connect(cls, url: str | None) -> Self:
@@ -124,6 +125,14 @@ class JobStore:
             fields |= {"state": "failed", "ended_at": _now()}
         held = {"token": lease.token} if lease else {"dead": True}
         return self._apply(job.job_id, ("running",), fields=fields, **held)[1] or job
+
+    def hold(self, token: str) -> bool:
+        """Take or renew the lease for a process that is not a job; False if another has it."""
+        return bool(self._lease(keys=[_LEASE], args=[token, int(_LEASE_SECONDS * 1000)]))
+
+    def give_back(self, token: str) -> None:
+        """Give back the lease that `hold` took."""
+        self._lease(keys=[_LEASE], args=[token, 0])
 
     def _settled(self, job: Job) -> Job:
         """The job; if it is running without the lease, its worker has died."""

@@ -6,7 +6,7 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
@@ -35,7 +35,7 @@ def run(lease: Lease, worker: int) -> None:
     configure_logs(settings.log_level)
     # A job of an hour must survive a restart of Redis: each call is repeated for a minute.
     store = JobStore(Redis.from_url(settings.redis_url or "", retry=Retry(ConstantBackoff(1), 60)))
-    with _lease_renewed(lease, worker, settings):
+    with lease_renewed(lambda renewing: renewing.update(lease), worker, settings):
         job = store.get(lease.job_id)
         if job is None:
             return  # Redis was emptied
@@ -47,15 +47,15 @@ def run(lease: Lease, worker: int) -> None:
 
 
 @contextmanager
-def _lease_renewed(lease: Lease, worker: int, settings: Settings) -> Iterator[None]:
-    """Renew the lease in a thread; kill this process if its job was cancelled or its worker died."""
+def lease_renewed(renew: Callable[[JobStore], bool], worker: int, settings: Settings) -> Iterator[None]:
+    """Renew the lease in a thread; kill this process if `renew` returns False or its worker died."""
     over = threading.Event()
 
     def watch() -> None:
         store = JobStore.connect(settings.redis_url)
         while not over.wait(RENEW_SECONDS):
             try:
-                has_lease = store.update(lease)
+                has_lease = renew(store)
             except RedisError:
                 has_lease = True  # the lease outlasts a short outage
             if not over.is_set() and (not has_lease or os.getppid() != worker):

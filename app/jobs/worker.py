@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import secrets
 import signal
 import socket
 import subprocess
@@ -20,9 +21,11 @@ from app.jobs.schemas import Job
 from app.jobs.store import JobStore, Lease
 from app.runtime.logs import get_logger
 from app.settings import Settings, SettingsError
+from app.shoppers.forgetting import NOTE
 from app.shoppers.seeding_process import SeedingProcess
 
 _POLL_SECONDS = 0.5
+_FORGET_AGAIN_SECONDS = 30.0  # the pause if something could not be forgotten
 
 
 def run_worker(settings: Settings) -> None:
@@ -44,6 +47,7 @@ class _Worker:
         self._store = JobStore.connect(settings.redis_url)
         self._schedule = Schedule(settings)
         self._seeding = SeedingProcess()
+        self._forget_after = 0.0
         self._stopping = False
         self._redis_available = True
 
@@ -58,6 +62,8 @@ class _Worker:
                 if claimed := self._store.claim():
                     self._work(*claimed)
                     self._seeding.start()
+                else:
+                    self._forget()
             time.sleep(_POLL_SECONDS)
         self._seeding.stop()
 
@@ -71,7 +77,30 @@ class _Worker:
 
     def _work(self, job: Job, lease: Lease) -> None:
         """Run a job to its end, or kill its process if the worker is stopped: a fit may take an hour."""
-        command = [sys.executable, "-m", "app.jobs.work", lease.job_id, lease.token, str(os.getpid())]
+        code = self._run_process("app.jobs.work", lease.job_id, lease.token)
+        # If the process has ended its job, or the job was cancelled, this changes nothing.
+        if self._stopping:
+            reason = "The worker was stopped: the next one starts the job again."
+        elif code < 0:
+            how = signal.Signals(-code).name
+            reason = f"The work process was killed by {how}: by hand, or because memory ran out."
+        else:
+            reason = f"The work process ended with exit code {code}: see the worker's log."
+        self._store.died(job, reason, lease, again=self._stopping)
+
+    def _forget(self) -> None:
+        """Remove forgotten shoppers from files, if there are any; no job runs meanwhile."""
+        if time.monotonic() < self._forget_after or not self._store.client.exists(NOTE):
+            return
+        token = f"forgetting:{secrets.token_hex(8)}"
+        if self._store.hold(token):
+            self._run_process("app.jobs.forget", token)
+            if self._store.client.exists(NOTE):
+                self._forget_after = time.monotonic() + _FORGET_AGAIN_SECONDS
+
+    def _run_process(self, module: str, *arguments: str) -> int:
+        """Run a module in a process of its own, which is killed if the worker is stopped; its exit code."""
+        command = [sys.executable, "-m", module, *arguments, str(os.getpid())]
         process = subprocess.Popen(command, start_new_session=True)  # Ctrl-C does not reach it
         while process.poll() is None:
             if self._stopping:
@@ -81,15 +110,7 @@ class _Worker:
                     self._keep_up()
             with suppress(subprocess.TimeoutExpired):
                 process.wait(_POLL_SECONDS)
-        # If the process has ended its job, or the job was cancelled, this changes nothing.
-        if self._stopping:
-            reason = "The worker was stopped: the next one starts the job again."
-        elif process.returncode < 0:
-            how = signal.Signals(-process.returncode).name
-            reason = f"The work process was killed by {how}: by hand, or because memory ran out."
-        else:
-            reason = f"The work process ended with exit code {process.returncode}: see the worker's log."
-        self._store.died(job, reason, lease, again=self._stopping)
+        return process.returncode
 
     @contextmanager
     def _errors_logged(self) -> Iterator[None]:
