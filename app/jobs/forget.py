@@ -1,10 +1,12 @@
-"""The process `python -m app.jobs.forget TOKEN WORKER`: removes forgotten shoppers from drained purchases."""
+"""The process `python -m app.jobs.forget TOKEN WORKER`: removes forgotten shoppers from drained purchases.
+
+Its exit code is 1 if it must be started again.
+"""
 
 from __future__ import annotations
 
 import sys
 import time
-from contextlib import suppress
 
 from redis import Redis
 from redis.exceptions import ResponseError
@@ -17,23 +19,26 @@ from app.settings import Settings, load_settings
 from app.shoppers.forgetting import NOTE
 
 _PROFILE_SECONDS = 10.0  # in which the profiles should have followed the purchase log
+_REWRITE_SECONDS = 60.0  # in which a rewrite of Redis' file that began earlier should end
 _PAUSE_SECONDS = 0.5
 
 
-def run(token: str, worker: int) -> None:
-    """Forget shoppers with a lease that a worker has taken; `worker` is its process id."""
+def run(token: str, worker: int) -> bool:
+    """Forget shoppers with a lease that a worker has taken; `worker` is its process id. False: try again."""
     settings = load_settings()
     configure_logs(settings.log_level)
     store = JobStore.connect(settings.redis_url)
     with lease_renewed(lambda renewing: renewing.hold(token), worker, settings):
+        done = False
         try:
-            _forget(Redis.from_url(settings.redis_url or ""), settings)
+            done = _forget(Redis.from_url(settings.redis_url or ""), settings)
         except Exception:
             get_logger().exception("forgotten shoppers were not removed from files: the worker tries again")
     store.give_back(token)
+    return done
 
 
-def _forget(client: Redis, settings: Settings) -> None:
+def _forget(client: Redis, settings: Settings) -> bool:
     from training.purchase_log import drain, forgets_shoppers, purchases_folder  # noqa: PLC0415
 
     if settings.data is not None:
@@ -43,11 +48,25 @@ def _forget(client: Redis, settings: Settings) -> None:
             time.sleep(_PAUSE_SECONDS)
             drain(client, PURCHASE_LOG, folder)
     client.delete(NOTE)
-    if forgets_shoppers(client, PURCHASE_LOG):  # they came meanwhile, or the profiles have not followed
+    done = not forgets_shoppers(client, PURCHASE_LOG)
+    if not done:  # entries came meanwhile, or the profiles have not followed
         client.set(NOTE, 1)
-    with suppress(ResponseError):  # some Redis services do not allow it, and rewrite the file themselves
-        client.bgrewriteaof()
+    _rewrite_file(client)
+    return done
+
+
+def _rewrite_file(client: Redis) -> None:
+    """Let Redis rewrite its append-only file without what was deleted; some Redis services do not allow it."""
+    deadline = time.monotonic() + _REWRITE_SECONDS
+    while time.monotonic() < deadline:
+        try:
+            client.bgrewriteaof()
+            return
+        except ResponseError as error:
+            if "in progress" not in str(error):
+                return
+        time.sleep(_PAUSE_SECONDS)  # a rewrite that began earlier may still write what was deleted
 
 
 if __name__ == "__main__":
-    run(sys.argv[1], int(sys.argv[2]))
+    sys.exit(not run(sys.argv[1], int(sys.argv[2])))

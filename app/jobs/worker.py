@@ -93,10 +93,8 @@ class _Worker:
         if time.monotonic() < self._forget_after or not self._store.client.exists(NOTE):
             return
         token = f"forgetting:{secrets.token_hex(8)}"
-        if self._store.hold(token):
-            self._run_process("app.jobs.forget", token)
-            if self._store.client.exists(NOTE):
-                self._forget_after = time.monotonic() + _FORGET_AGAIN_SECONDS
+        if self._store.hold(token) and self._run_process("app.jobs.forget", token) != 0:
+            self._forget_after = time.monotonic() + _FORGET_AGAIN_SECONDS
 
     def _run_process(self, module: str, *arguments: str) -> int:
         """Run a module in a process of its own, which is killed if the worker is stopped; its exit code."""

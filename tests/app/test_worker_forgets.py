@@ -56,6 +56,7 @@ def test_idle_worker_removes_forgotten_shoppers_from_files_and_redis(valkey: Val
             eventually(lambda: not client.exists(NOTE), "the worker did not forget again")
             assert baskets(data / "purchases") == []
             assert client.get(LEASE) != b"a job"
+            eventually(lambda: not has_bytes(tmp_path, BEN), "Redis did not rewrite its file again")
             assert "Traceback" not in worker.log_path.read_text()
 
 
