@@ -56,7 +56,7 @@ def _forget(client: Redis, settings: Settings) -> bool:
 
 
 def _rewrite_file(client: Redis) -> None:
-    """Let Redis rewrite its append-only file without what was deleted; some Redis services do not allow it."""
+    """Let Redis rewrite its append-only file without what was deleted, if it allows that."""
     deadline = time.monotonic() + _REWRITE_SECONDS
     while time.monotonic() < deadline:
         try:

@@ -22,6 +22,7 @@ class CartAnswer(TypedDict):
     created_at: str
     updated_at: str
     purchase_id: str | None
+    has_shopper: bool
 
 
 class ConsideredCart(TypedDict):
