@@ -91,12 +91,13 @@ class _Work:
             self._store.note_purchases(PURCHASE_LOG)
             self._note(purchases_drained=drain(self._store.client, PURCHASE_LOG, purchases))
         options = request.options.given()
-        report = options.pop("report", None) is not False
+        report, key = options.pop("report", None) is not False, self._settings.shopper_key
         retraining = Retraining(
             data=request.data or self._settings.data,
             items=request.items or self._settings.item_table,
             purchases=purchases,
             report=report,
+            shopper_key=None if key is None else key.get_secret_value(),
             options=options,
         )
         found = retrain(
