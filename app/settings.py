@@ -13,7 +13,7 @@ from pydantic_settings import BaseSettings, SettingsConfigDict
 from redis import ConnectionPool, RedisError
 
 from app.jobs.schemas import JobRequest
-from model_store.shopper_ids import MIN_KEY_LENGTH
+from model_store.shopper_ids import MAX_ID_LENGTH, MIN_KEY_LENGTH
 
 
 class SettingsError(Exception):
@@ -119,6 +119,11 @@ class Settings(BaseSettings):
         description="Seconds in which a purchase can be cancelled or returned, and its `order_id` is not "
         "recorded twice (default: 180 days).",
     )
+    storefront_shoppers: str | None = Field(
+        default=None,
+        description='Shopper ids that the storefront offers under "Shop as", separated by commas: for demos '
+        "only, because everybody who opens the page may choose one. If unset, the page does not offer it.",
+    )
     data: str | None = Field(
         default=None,
         min_length=1,
@@ -202,6 +207,14 @@ class Settings(BaseSettings):
                     "it must be addresses or networks separated by commas, such as 10.0.0.0/8"
                 ) from None
         return text or None
+
+    @field_validator("storefront_shoppers")
+    @classmethod
+    def _known_shopper_ids(cls, text: str | None) -> str | None:
+        ids = [part.strip() for part in (text or "").split(",") if part.strip()]
+        if not all(len(shopper_id) <= MAX_ID_LENGTH and shopper_id.isprintable() for shopper_id in ids):
+            raise ValueError("it must be shopper ids separated by commas, of up to 256 characters each")
+        return ",".join(ids) or None
 
     @field_validator("retrain_cron")
     @classmethod

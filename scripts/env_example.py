@@ -20,6 +20,7 @@ _IN_DOCKER = {  # defaults of docker-compose.yml that differ
     "store": "/store",
     "data": "/data/baskets.parquet",
     "item_table": "/data/items.parquet",
+    "storefront_shoppers": "five households of the demo's groceries.",
 }
 
 

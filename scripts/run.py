@@ -33,6 +33,8 @@ _STOP_SECONDS = 20.0
 _MIN_FREE_BYTES = 500_000_000  # demo baskets, model and logs, with a margin
 _SHOWN_ITEM = "hot-dog-buns"
 _PAGES = {"/": "shop", "/dashboard": "dashboard", "/docs": "API"}
+# Households with 41 to 73 baskets: berries, frozen breakfasts, vegetables, a baby, a cat and a dog.
+HOUSEHOLDS = "household-139,household-790,household-1650,household-1839,household-1912"
 BANNER_END = "Press Ctrl-C to stop."
 
 
@@ -64,7 +66,7 @@ def run(
         _check_disk(data)
         _ensure_model(settings.store, data, dataset)
         with ExitStack() as stack:
-            _serve(settings, data, stack)
+            _serve(settings, data, dataset, stack)
     except (RunError, SettingsError, ModelStoreError) as error:
         _exit(str(error))
     except OSError as error:
@@ -125,8 +127,10 @@ def _ensure_model(store: str, data: Path, dataset: Dataset) -> None:
         raise RunError("Training the demo model failed; see the error above.")
 
 
-def _serve(settings: Settings, data: Path, stack: ExitStack) -> None:
+def _serve(settings: Settings, data: Path, dataset: Dataset, stack: ExitStack) -> None:
     if (data / "baskets.parquet").exists():
+        if dataset == "groceries":
+            os.environ.setdefault("TRIPOD_STOREFRONT_SHOPPERS", HOUSEHOLDS)
         os.environ.setdefault("TRIPOD_DATA", str(data / "baskets.parquet"))
         os.environ.setdefault("TRIPOD_ITEM_TABLE", str(data / "items.parquet"))
     url = f"http://{'127.0.0.1' if settings.host == '0.0.0.0' else settings.host}:{settings.port}"

@@ -9,6 +9,7 @@ from pathlib import Path
 import fastapi_offline
 from fastapi import APIRouter, Request, Response
 
+from app.dependencies import ServicesDep
 from app.http.errors import NotFound
 from app.http.etags import check_if_none_match
 
@@ -80,6 +81,13 @@ async def dashboard(request: Request) -> Response:
 async def documentation(request: Request) -> Response:
     """API documentation by Swagger UI, which is served from here and works offline."""
     return _FILES["docs.html"].answer(request, **_DOCS_HEADERS)
+
+
+@router.get("/storefront/shoppers")
+async def storefront_shoppers(services: ServicesDep) -> dict[str, list[str]]:
+    """The shoppers that the demo shop offers under "Shop as"."""
+    named = services.settings.storefront_shoppers
+    return {"shoppers": named.split(",") if named else []}
 
 
 @router.get("/static/{path:path}")

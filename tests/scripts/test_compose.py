@@ -10,6 +10,8 @@ from typing import Any
 import pytest
 import yaml
 
+from scripts.run import HOUSEHOLDS
+
 ROOT = Path(__file__).parents[2]
 DOCKERFILE = (ROOT / "Dockerfile").read_text()
 SERVICES: dict[str, dict[str, Any]] = yaml.safe_load((ROOT / "docker-compose.yml").read_text())["services"]
@@ -53,6 +55,11 @@ def test_services_wait_for_their_dependencies() -> None:
 def test_ports_are_published_on_localhost_only() -> None:
     ports = [port for service in SERVICES.values() for port in service.get("ports", [])]
     assert ports == ["127.0.0.1:${TRIPOD_PORT:-8000}:8000"]
+
+
+def test_storefront_offers_the_same_households_as_make_run() -> None:
+    offered = SERVICES["api"]["environment"]["TRIPOD_STOREFRONT_SHOPPERS"]
+    assert offered == f"${{TRIPOD_STOREFRONT_SHOPPERS-{HOUSEHOLDS}}}"
 
 
 def test_serving_image_contains_no_training_code() -> None:

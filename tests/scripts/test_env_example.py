@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 from app.settings import Settings, variable_name
@@ -26,4 +27,4 @@ def test_compose_reads_the_env_file() -> None:
     assert "path: .env" in compose
     ours = [word for word in compose.replace("{", " ").split() if word.startswith("TRIPOD_")]
     names = {variable_name(field) for field in Settings.model_fields}
-    assert {word.split(":")[0].rstrip("}") for word in ours} <= names
+    assert {re.split("[:}-]", word)[0] for word in ours} <= names

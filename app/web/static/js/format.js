@@ -68,6 +68,16 @@ export function duration(seconds) {
 }
 
 /**
+ * A time in the past as "9 days ago".
+ * @param {number} days
+ */
+export function ago(days) {
+  if (days < 2) return days < 1 ? "today" : "yesterday";
+  if (days < 61) return `${plural(days, "day")} ago`;
+  return days < 730 ? `${plural(Math.round(days / 30.4), "month")} ago` : `${plural(Math.round(days / 365.25), "year")} ago`;
+}
+
+/**
  * The name of an item; its id if it has no name.
  * @param {{ item_id: string, name?: string | null }} item
  */

@@ -3,7 +3,7 @@
 import { Problem, isAbort } from "../api.js";
 import { announce, byId, h } from "../dom.js";
 import { Panel, note } from "../panel.js";
-import { admin, askAsAdmin, hasKey, requestKey, withKey } from "./admin.js";
+import { admin, askAsAdmin, hasKey, requestKey, withKey } from "../admin.js";
 import { follow } from "./events.js";
 import { JobView } from "./job_view.js";
 

@@ -2,7 +2,7 @@
 
 import { announce, byId, h } from "../dom.js";
 import { Panel } from "../panel.js";
-import { askAsAdmin } from "./admin.js";
+import { askAsAdmin } from "../admin.js";
 
 /** Sends POST /training-jobs. */
 export class RetrainForm {

@@ -4,7 +4,7 @@ import { ask } from "../api.js";
 import { announce, byId, h } from "../dom.js";
 import { date } from "../format.js";
 import { Panel, note } from "../panel.js";
-import { askAsAdmin } from "./admin.js";
+import { askAsAdmin } from "../admin.js";
 
 /** @type {Record<string, string>} */
 const STATES = { in_use: "in use", loading: "loading", refused: "refused", stored: "stored" };

@@ -39,8 +39,7 @@ export class BundlePanel {
   /** @param {number} skip how many of the best bundles to leave out */
   load(skip) {
     this.skip = skip;
-    const query = { ...this.shop.basket, k: this.size.value, ...(skip ? { skip } : {}), ...this.shop.dials };
-    const call = { path: "/bundles", query };
+    const call = this.shop.question("/bundles", { k: Number(this.size.value), ...(skip ? { skip } : {}) });
     this.panel.showRequest(call);
     this.panel.load((signal) => ask({ ...call, signal }), (answer) => this.show(answer));
   }

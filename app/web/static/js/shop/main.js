@@ -8,6 +8,7 @@ import { CartPanel } from "./cart.js";
 import { Catalogue } from "./catalogue.js";
 import { Dials } from "./dials.js";
 import { InsightsPanel } from "./insights.js";
+import { ShopperPanel } from "./shopper.js";
 import { Shop } from "./state.js";
 import { SuggestionsPanel } from "./suggestions.js";
 
@@ -29,6 +30,7 @@ const cart = new CartPanel(shop);
 const catalogue = new Catalogue(shop, add);
 const followers = [new SuggestionsPanel(shop, add), new BundlePanel(shop, add)];
 const insights = new InsightsPanel(shop);
+const shopper = new ShopperPanel(shop);
 new Dials(shop);
 
 shop.addEventListener("cart", () => {
@@ -37,12 +39,14 @@ shop.addEventListener("cart", () => {
   insights.refresh();
   for (const panel of followers) panel.refresh();
 });
-shop.addEventListener("dials", () => {
-  for (const panel of followers) panel.refresh();
-});
+for (const change of ["dials", "shopper"]) {
+  shop.addEventListener(change, () => {
+    for (const panel of followers) panel.refresh();
+  });
+}
 
 watchStatus(() => {
-  for (const part of [catalogue, cart, insights, ...followers]) part.recover();
+  for (const part of [shopper, catalogue, cart, insights, ...followers]) part.recover();
 });
 catalogue.start();
-cart.start();
+shopper.start().finally(() => cart.start());

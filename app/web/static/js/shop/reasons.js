@@ -1,10 +1,18 @@
 /** Explains a recommendation: a summary, and when opened the share of each source. */
 
 import { h } from "../dom.js";
-import { nameOf, percent } from "../format.js";
+import { ago, nameOf, percent, plural } from "../format.js";
 import { shareBar } from "../meter.js";
 
-/** @typedef {{ source: "cart_item" | "similar_baskets" | "habit", item_id: string | null, name: string | null, share: number }} Reason */
+/**
+ * @typedef {object} Reason
+ * @property {"cart_item" | "similar_baskets" | "habit" | "own"} source
+ * @property {string | null} item_id
+ * @property {string | null} name
+ * @property {number} share
+ * @property {number | null} times_bought
+ * @property {number | null} last_bought_days
+ */
 
 const SECOND = 0.5; // the summary names a second cart item if its share is at least this fraction of the first one's
 const NAMED = 0.03; // cart items with smaller shares are combined into one line
@@ -14,8 +22,17 @@ const WORDS = { similar_baskets: "baskets like this one", habit: "bought anyway"
 /** @param {Reason} reason */
 const named = (reason) => nameOf({ item_id: reason.item_id ?? "", name: reason.name });
 
+/** @param {Reason} reason of the source `own` */
+function bought({ times_bought: times, last_bought_days: days }) {
+  const last = days === null ? "" : `, ${times === 1 ? "" : "last "}${ago(days)}`;
+  return `you bought it ${times === 1 ? "once" : plural(times ?? 0, "time")}${last}`;
+}
+
 /** @param {Reason} reason */
-const words = (reason) => (reason.source === "cart_item" ? ["goes with ", h("b", {}, named(reason))] : [WORDS[reason.source]]);
+function words(reason) {
+  if (reason.source === "cart_item") return ["goes with ", h("b", {}, named(reason))];
+  return [reason.source === "own" ? bought(reason) : WORDS[reason.source]];
+}
 
 /** @param {Reason[]} reasons */
 const sum = (reasons) => reasons.reduce((total, reason) => total + reason.share, 0);

@@ -8,8 +8,10 @@ import { Problem, ask, itemPath } from "../api.js";
 /** @typedef {import("../api.js").Call} Call */
 
 const STORAGE = "tripod.cart";
+const SHOPPER = "tripod.shopper";
+const FOLLOWED = 1000; // milliseconds until a purchase is part of what is known about its shopper
 
-/** Dispatches `cart` and `dials` events; every change of the cart is one API request. */
+/** Dispatches `cart`, `dials` and `shopper` events; every change of the cart is one API request. */
 export class Shop extends EventTarget {
   constructor() {
     super();
@@ -17,6 +19,9 @@ export class Shop extends EventTarget {
     this.lines = [];
     /** @type {string | null} */
     this.cartId = localStorage.getItem(STORAGE);
+    /** @type {string | null} who shops; null is nobody */
+    this.shopperId = localStorage.getItem(SHOPPER);
+    this.hasShopper = false; // whether the stored cart belongs to a shopper
     /** @type {Partial<Dials>} only dials that are not at 0 */
     this.dials = {};
     /** @type {Map<string, Item>} */
@@ -30,9 +35,20 @@ export class Shop extends EventTarget {
     return this.lines.reduce((sum, line) => sum + line.quantity, 0);
   }
 
-  /** Query parameters that name the cart; empty before the first item. */
-  get basket() {
-    return this.lines.length ? { cart_id: this.cartId } : {};
+  /** Who shops, as a part of bodies; empty for nobody. */
+  get shopper() {
+    return this.shopperId === null ? {} : { shopper_id: this.shopperId };
+  }
+
+  /**
+   * A question about the cart, by query parameters; for a shopper in a body, which no log of addresses shows.
+   * @param {string} path
+   * @param {Record<string, string | number | boolean>} options
+   * @returns {Call}
+   */
+  question(path, options) {
+    const query = { ...(this.lines.length ? { cart_id: this.cartId } : {}), ...options, ...this.dials };
+    return this.shopperId === null ? { path, query } : { method: "POST", path, body: { ...query, ...this.shopper } };
   }
 
   /** Load the cart of an earlier visit. */
@@ -50,7 +66,7 @@ export class Shop extends EventTarget {
 
   /** @param {Line[]} lines */
   add(lines) {
-    return this.change(() => ({ method: "POST", path: `/carts/${this.cartId}/items`, body: { items: lines } }));
+    return this.change(() => ({ method: "POST", path: `/carts/${this.cartId}/items`, body: { items: lines, ...this.shopper } }));
   }
 
   /** @param {string} itemId @param {number} quantity 0 removes the item */
@@ -68,9 +84,29 @@ export class Shop extends EventTarget {
 
   /** Check out and start a new cart. */
   async checkOut() {
-    await this.change(() => ({ method: "POST", path: `/carts/${this.cartId}/checkout` }));
+    const body = this.shopperId === null ? undefined : this.shopper;
+    await this.change(() => ({ method: "POST", path: `/carts/${this.cartId}/checkout`, body }));
     this.forget();
     this.dispatchEvent(new Event("cart"));
+    if (body) setTimeout(() => this.dispatchEvent(new Event("shopper")), FOLLOWED);
+  }
+
+  /**
+   * Shop as somebody else with the same cart; nobody gets a copy, because a cart remembers its shopper.
+   * @param {string | null} shopperId
+   */
+  async shopAs(shopperId) {
+    if (shopperId === null && this.hasShopper && this.lines.length) {
+      const old = `/carts/${this.cartId}`, { lines } = this;
+      this.shopperId = null;
+      this.cartId = null;
+      await this.add(lines);
+      await ask({ method: "DELETE", path: old });
+    }
+    this.shopperId = shopperId;
+    if (shopperId === null) localStorage.removeItem(SHOPPER);
+    else localStorage.setItem(SHOPPER, shopperId);
+    this.dispatchEvent(new Event("shopper"));
   }
 
   /** @param {Partial<Dials>} dials */
@@ -97,16 +133,18 @@ export class Shop extends EventTarget {
     return done;
   }
 
-  /** @param {{ cart_id: string, items: Line[] }} cart */
+  /** @param {{ cart_id: string, items: Line[], has_shopper: boolean }} cart */
   async setCart(cart) {
     await Promise.all(cart.items.map((line) => this.loadItem(line.item_id)));
     this.lines = cart.items;
+    this.hasShopper = cart.has_shopper;
     this.dispatchEvent(new Event("cart"));
   }
 
   forget() {
     this.cartId = null;
     this.lines = [];
+    this.hasShopper = false;
     localStorage.removeItem(STORAGE);
   }
 

@@ -31,7 +31,7 @@ export class SuggestionsPanel {
   }
 
   refresh() {
-    const call = { path: "/recommend", query: { ...this.shop.basket, k: COUNT, explain: true, fill: true, ...this.shop.dials } };
+    const call = this.shop.question("/recommend", { k: COUNT, explain: true, fill: true });
     this.panel.showRequest(call);
     this.panel.load((signal) => ask({ ...call, signal }), (answer) => this.show(answer));
   }
@@ -39,13 +39,17 @@ export class SuggestionsPanel {
   /** @param {{ items: any[], fallback: { message: string } | null }} answer */
   show(answer) {
     this.shop.remember(answer.items);
+    const { shopperId, lines } = this.shop;
+    const own = answer.items.some((pick) => pick.because.some((/** @type {any} */ reason) => reason.source === "own"));
+    byId("next-title").textContent = own && !lines.length ? "You may be about to buy" : "Recommendations";
     if (!answer.items.length) {
       this.panel.show(note(answer.fallback?.message ?? "No items left to recommend."));
       return;
     }
     const most = Math.max(0, ...answer.items.map((pick) => pick.probability ?? 0));
     movingTo(this.list, answer.items.map((pick) => [pick.item_id, this.pick(pick, most)]));
-    this.panel.show(answer.fallback && h("p", { class: "soft small" }, answer.fallback.message), this.list);
+    const anybody = shopperId !== null && !own && !lines.length && `No purchases of ${shopperId} are known: this is for anybody.`;
+    this.panel.show(...[anybody, answer.fallback?.message].map((words) => words && h("p", { class: "soft small" }, words)), this.list);
     const [first] = answer.items;
     announce(`First recommendation: ${nameOf(first)}${first.probability ? `, ${percent(first.probability)}` : ""}.`);
   }
