@@ -328,3 +328,22 @@ def test_queries_with_shoppers_need_baskets_with_shoppers(shop: Shop, tmp_path: 
         result = run(shop, "--queries", queries, *arguments)
         assert result.exit_code == 2
         assert "line 1: 'shopper_id' needs --baskets with shoppers and timestamps" in result.stderr
+
+
+def test_temporal_protocol_prints_next_baskets_beside_held_out_items(
+    tmp_path: Path, baskets: Baskets
+) -> None:
+    noted = {"split": "temporal", "held_out_below": 0.05, "validation": 10, "holdout": 12}
+    shop, out, folder = made(tmp_path, baskets, noted), tmp_path / "figures.json", tmp_path / "report"
+    result = run(
+        shop, "--baskets", with_customers(shop), "--protocol", "temporal", "--json", out, "--report", folder
+    )
+    assert result.exit_code == 0, result.output
+    document = json.loads(out.read_text())
+    assert document["models"]["tifu_knn"]["queries"] == 12
+    assert document["next_basket"]["shoppers"]["all"] == 12
+    assert document["next_basket"]["models"]["up_cf"]["repeat"]["recall@10"]["value"] > 0
+    for heading in ("The whole next basket", "Tripod minus each other model"):
+        assert heading in result.stdout
+        assert heading in (folder / "report.html").read_text()
+    assert json.loads((folder / "report.json").read_text())["paired"] == document["paired"]
