@@ -12,6 +12,8 @@ from numpy.typing import ArrayLike
 from ndpp.kernel import Indices, Vector
 from ndpp.sparse import find
 
+_MAIN_ITEMS, _MAIN_DAYS = 20, 60.0
+
 
 @dataclass(frozen=True, eq=False)
 class History:
@@ -55,6 +57,12 @@ class History:
     def decayed_counts(self, days: float) -> Vector:
         """Σ exp(−age / days) over the baskets with each of `items`."""
         return np.bincount(self._distinct[1], np.exp(self.ages / -days)).astype(np.float64, copy=False)
+
+    @cached_property
+    def main_items(self) -> Indices:
+        """The items bought most, with more weight on recent purchases; they say what else may interest."""
+        weights = self.decayed_counts(_MAIN_DAYS)
+        return self.items[np.argsort(-weights, kind="stable")[:_MAIN_ITEMS]]
 
     @cached_property
     def last(self) -> Vector:

@@ -59,9 +59,10 @@ class Habit:
 class Own:
     """The shopper's own purchases, beside what goes with the cart.
 
-    P_own(i | Y, h) ∝ Δ_i^a · r_i(Y)^b · L_ii^c, and for an item of the history also times
+    P_own(i | Y, h) ∝ Δ_i^a · r_i(Y)^b · L_ii^c · r_i(h)^e · f_i^u, and for an item of the history also times
     (1 + recent_i / s_i)^p · (1 + count_i / s_i)^o · L_ii^k with s_i = 0.15 √(share of baskets with i),
-    so that what is rare elsewhere says more. recent_i is the count with weights exp(−age / days).
+    so that what is rare elsewhere says more. r_i(h) is the relevance of i to the items that the shopper buys
+    most, and recent_i the count with weights exp(−age / days).
     logit w = weight + baskets · log(number of baskets in h) + repeats · logit(share of the cart in h).
     """
 
@@ -76,6 +77,8 @@ class Own:
     repeats: Line
     days: float  # of the recency weights
     gap_days: float  # the usual time between two baskets, for histories without dates
+    related: Line = (0.0, 0.0)
+    first: Line = (0.0, 0.0)
 
     def share(self, size: int, baskets: int, repeats: int) -> float:
         """w for a cart of `size` items, `repeats` of which are among those of the history's baskets."""
@@ -100,11 +103,16 @@ class Mixture:
     habit: Habit | None = None
     least_gain: float = 0.0  # the lowest gain, as a share of L_ii: above 0 no item is impossible
     own: Own | None = None  # None: histories change nothing
+    own_first: Own | None = None  # for an empty cart, in place of `own`
 
     @classmethod
     def plain(cls, decoupling: float = 0.0, relevance: float = 0.0, popularity: float = 0.0) -> Mixture:
         """P ∝ Δ_i · r_i^β · L_ii^(−γ); ω = β = γ = 0 is the paper's exact conditioning."""
         return cls(decoupling, Together((1.0, 0.0), (relevance, 0.0), (-popularity, 0.0)))
+
+    def own_at(self, size: int) -> Own | None:
+        """The coefficients of `own` for a cart of `size` items."""
+        return self.own_first if size == 0 and self.own_first is not None else self.own
 
     def weights(self, size: int, *, votes: bool) -> tuple[float, float, float]:
         """The weights of `together`, `baskets` and `habit` without a history; no votes, no `baskets`."""

@@ -15,7 +15,7 @@ from ndpp.conditional import Conditional, condition
 from ndpp.dense_kernel import DenseKernel
 from ndpp.history import History
 from ndpp.kernel import FloatArray, Indices, Kernel, Matrix, Vector
-from ndpp.mixture import Mixture, at
+from ndpp.mixture import Mixture, Own, at
 from ndpp.relevance import Relevance
 from ndpp.sparse import Sparse, find, nothing
 
@@ -75,14 +75,19 @@ class NextItem:
     def _prediction(self, conditional: Conditional, gains: FloatArray, history: History | None) -> Prediction:
         relevance = votes = nothing()
         if len(conditional.cart):
-            if self.relevance is not None:
-                rows, values = self.relevance.above_floor(conditional.cart)
-                relevance = rows, np.log(values / self.relevance.floor)
+            relevance = self.log_relevance(conditional.cart)
             if self.baskets is not None and self.mixture.baskets is not None:
                 votes = self.baskets.votes(conditional.cart)
         if self.mixture.own is None or self.baskets is None:
             history = None
         return Prediction(self, conditional, self.log_gains(gains, slice(None)), relevance, votes, history)
+
+    def log_relevance(self, items: Indices) -> Sparse:
+        """log(r_i / floor) of the items that are relevant to these."""
+        if self.relevance is None:
+            return nothing()
+        rows, values = self.relevance.above_floor(items)
+        return rows, np.log(values / self.relevance.floor)
 
     def own_counts(self, history: History, days: float) -> tuple[Vector, Vector]:
         """log(1 + recent_i / s_i) and log(1 + count_i / s_i) of the history's items, see `Own`."""
@@ -122,10 +127,11 @@ class Prediction:
         """w_e of `together`, `baskets`, `habit` and `own`."""
         mixture, size = self.model.mixture, len(self.cart)
         together, baskets, habit = mixture.weights(size, votes=len(self.votes[0]) > 0)
-        if self.history is None or mixture.own is None:
+        own = mixture.own_at(size)
+        if self.history is None or own is None:
             return together, baskets, habit, 0.0
-        own = mixture.own.share(size, self.history.baskets, self.history.holds(self.cart))
-        return (1 - own) * together, (1 - own) * baskets, (1 - own) * habit, own
+        share = own.share(size, self.history.baskets, self.history.holds(self.cart))
+        return (1 - share) * together, (1 - share) * baskets, (1 - share) * habit, share
 
     @cached_property
     def probabilities(self) -> Vector:
@@ -169,26 +175,35 @@ class Prediction:
             if self.model.baskets is not None:
                 scores += at(mixture.habit.first, size) * self.model.baskets.log_first[rows]
             return scores
-        chosen = mixture.own if expert == OWN and mixture.own is not None else mixture.together
+        chosen = mixture.own_at(size) if expert == OWN else mixture.together
+        assert chosen is not None
         scores = at(chosen.gain, size) * log_gains
         scores += at(chosen.popularity, size) * kernel.log_weights[rows]
         places, logs = _restricted(self.relevance, rows)
         scores[places] += at(chosen.relevance, size) * logs
-        if expert == OWN:
-            places, logs = _restricted(self._own_boosts, rows)
-            scores[places] += logs
+        if isinstance(chosen, Own):
+            self._add_history(chosen, scores, rows)
         return scores
 
-    @cached_property
-    def _own_boosts(self) -> Sparse:
-        """The log of what `own` multiplies the scores of the history's items with."""
-        own, history, size = self.model.mixture.own, self.history, len(self.cart)
-        assert own is not None
+    def _add_history(self, own: Own, scores: Vector, rows: slice | Indices) -> None:
+        """Add to the log-scores of `rows` what the history says."""
+        model, history, size = self.model, self.history, len(self.cart)
+        assert model.baskets is not None
         assert history is not None
-        recent, often = self.model.own_counts(history, own.days)
+        scores += at(own.first, size) * model.baskets.log_first[rows]
+        recent, often = model.own_counts(history, own.days)
         boosts = at(own.recent, size) * recent + at(own.often, size) * often
-        boosts += at(own.known, size) * self.model.kernel.log_weights[history.items]
-        return history.items, boosts
+        boosts += at(own.known, size) * model.kernel.log_weights[history.items]
+        for values, exponent in (((history.items, boosts), 1.0), (self.related, at(own.related, size))):
+            places, logs = _restricted(values, rows)
+            scores[places] += exponent * logs
+
+    @cached_property
+    def related(self) -> Sparse:
+        """log(r_i(h) / floor): the relevance of items to those that the shopper buys most."""
+        if self.history is None:
+            return nothing()
+        return self.model.log_relevance(self.history.main_items)
 
     def expert_shares(self, rows: Indices) -> Matrix:
         """w_e P_e(i | cart) of some rows outside the cart, from gains in float64, (4, n)."""

@@ -60,7 +60,7 @@ class TrainedModel:
         """The fitted mixture of experts; None without tuning."""
         if self.tuning is None or self.own is None:
             return None if self.tuning is None else self.tuning.mixture
-        return replace(self.tuning.mixture, own=self.own.own)
+        return replace(self.tuning.mixture, own=self.own.own, own_first=self.own.own_first)
 
     @property
     def knobs(self) -> Knobs:

@@ -30,6 +30,22 @@ MIXTURE = Mixture(
         repeats=(0.5, 0.2),
         days=30.0,
         gap_days=7.0,
+        related=(0.3, 0.1),
+        first=(0.2, -0.1),
+    ),
+    own_first=Own(
+        gain=(0.2, 0.0),
+        relevance=(0.0, 0.0),
+        popularity=(0.3, 0.0),
+        recent=(0.5, 0.0),
+        often=(0.7, 0.0),
+        known=(-0.1, 0.0),
+        weight=(0.6, 0.0),
+        baskets=(0.2, 0.0),
+        repeats=(0.0, 0.0),
+        days=10.0,
+        gap_days=7.0,
+        related=(0.6, 0.0),
     ),
 )
 PAST, AGES = [[2, 4], [4, 9, 2], [11]], [40.0, 12.0, 1.5]
@@ -108,12 +124,22 @@ def slow_probabilities(
     if past is None:
         parts = np.vstack([parts, np.zeros(SIZE)])
         return parts.sum(axis=0), parts
-    own = mixture.own
+    own = mixture.own if n else mixture.own_first
     assert own is not None
+    counts = {
+        item: sum(np.exp(-age / 60) for b, age in zip(past, AGES, strict=True) if item in b)
+        for item in {item for basket in past for item in basket}
+    }
+    main = sorted(counts, key=lambda item: -counts[item])[:20]
+    r_past = np.maximum.reduce(
+        [np.full(SIZE, relevance.floor), matrix[main].sum(axis=0), support[main].sum(axis=0)]
+    )
     score = (
         gains ** at(own.gain, n)
         * (r / relevance.floor) ** at(own.relevance, n)
         * np.diag(L) ** at(own.popularity, n)
+        * (r_past / relevance.floor) ** at(own.related, n)
+        * np.exp(index.log_first.astype(float)) ** at(own.first, n)
     )
     for item in {item for basket in past for item in basket}:
         scale = 0.15 * np.exp(-index.rarity[item] / 2)

@@ -2,12 +2,14 @@
 
 The other experts stay as they are, so that carts without a history get the same probabilities as before. The
 queries are random prefixes of validation baskets, each with the shopper's history at the time of the basket.
+Empty carts have coefficients of their own: there only the history speaks. As they are few among the prefixes,
+each basket is asked about several of its items, with the weight 1/|b| that an empty prefix has.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 
 import numpy as np
 import torch
@@ -20,11 +22,13 @@ from training.evaluation.queries import Queries, random_prefixes
 
 _DAYS = (10.0, 30.0, 90.0)  # scales of the recency weights that are tried
 _PREFIXES = 2  # per validation basket
+_FIRST_ITEMS = 3  # per validation basket, for an empty cart
 _MOST_QUERIES = 4_000
 _LEAST_QUERIES = 50  # with fewer, histories are not used
 _LIKELY, _AT_RANDOM = 300, 300  # candidates beside the items of the history
 _SMALL = 1_000  # up to this catalogue size all items are candidates
 _ITERATIONS = 80
+_LEAST = 1e-300  # probability, for logarithms
 _PRIOR_VARIANCE = 0.5  # of each coefficient around its start value
 
 Array = NDArray[np.float64]
@@ -36,11 +40,13 @@ _START: dict[str, Line] = {
     "recent": (0.3, 0.0),
     "often": (0.3, 0.0),
     "known": (0.0, 0.0),
+    "related": (0.1, 0.0),
+    "first": (0.1, 0.0),
     "weight": (0.0, 0.0),
     "baskets": (0.3, 0.0),
     "repeats": (0.3, 0.0),
 }
-_SCORED = 6  # the first coefficients are exponents of features of candidates
+_SCORED = 8  # the first coefficients are exponents of features of candidates
 
 
 @dataclass(frozen=True)
@@ -48,6 +54,7 @@ class OwnFit:
     """The coefficients, and the mean negative log-likelihood with and without histories."""
 
     own: Own
+    own_first: Own
     queries: int
     with_history: float
     without_history: float
@@ -66,16 +73,39 @@ def fit_own(
 ) -> OwnFit | None:
     """Fit by maximum likelihood; None if too few validation baskets have a history."""
     known = np.flatnonzero([history is not None for history in histories])
-    queries, owners = random_prefixes(validation.select(known), _PREFIXES, np.random.default_rng(seed))
+    past, asked = [history for history in histories if history is not None], validation.select(known)
+    rng = np.random.default_rng(seed)
+    queries, owners = random_prefixes(asked, _PREFIXES, rng)
     if len(queries) < _LEAST_QUERIES or model.baskets is None:
         return None
-    past = [history for number in known[owners[:_MOST_QUERIES]] if (history := histories[number])]
-    likelihood = _Likelihood(model, queries.first(_MOST_QUERIES), past, seed)
-    fitted = [likelihood.fitted(place) for place in range(len(_DAYS))]
-    best = int(np.argmin([loss for _, loss in fitted]))
-    lines, loss = fitted[best]
-    own = Own(**lines, days=_DAYS[best], gap_days=gap_days)
-    return OwnFit(own, len(past), loss, float(-likelihood.cart.mean()))
+    queries, owners = queries.first(_MOST_QUERIES), owners[:_MOST_QUERIES]
+    first, first_owners = _first_items(asked, rng)
+    own, first_own = (
+        _Likelihood(model, these, [past[number] for number in numbers], weights, seed).fitted(gap_days)
+        for these, numbers, weights in (
+            (queries, owners, np.ones(len(queries))),
+            (first, first_owners, 1 / asked.sizes[first_owners]),
+        )
+    )
+    changed = replace(model, mixture=replace(model.mixture, own=own, own_first=first_own))
+    known_past = [past[number] for number in owners]
+    return OwnFit(
+        own, first_own, len(queries), _loss(changed, queries, known_past), _loss(model, queries, None)
+    )
+
+
+def _first_items(asked: Baskets, rng: np.random.Generator) -> tuple[Queries, NDArray[np.int64]]:
+    """Empty carts with a random item of their basket as the target, and the index of each query's basket."""
+    drawn = [(n, row) for n, basket in enumerate(asked) for row in rng.permutation(basket)[:_FIRST_ITEMS]]
+    owners, targets = np.array(drawn, dtype=np.int64).T
+    empty = [np.empty(0, dtype=np.int32)] * len(drawn)
+    return Queries(empty, targets, np.zeros(len(drawn), dtype=np.int64)), owners
+
+
+def _loss(model: NextItem, queries: Queries, histories: Sequence[History] | None) -> float:
+    predictions = model.given_each(queries.carts, histories)
+    found = [p.probabilities[target] for p, target in zip(predictions, queries.targets, strict=True)]
+    return float(-np.log(np.maximum(found, _LEAST)).mean())
 
 
 @dataclass(frozen=True)
@@ -88,24 +118,29 @@ class _Candidates:
     popularity: Array
     often: Array
     known: Array
+    related: Array
+    first: Array
     recent: Array  # (len(_DAYS), C)
 
 
 class _Likelihood:
-    """−log P(target) averaged over the queries, as a function of the coefficients (9, 2)."""
+    """−log P(target) averaged over the queries, as a function of the coefficients (11, 2)."""
 
-    def __init__(self, model: NextItem, queries: Queries, histories: Sequence[History], seed: int) -> None:
+    def __init__(
+        self, model: NextItem, queries: Queries, histories: Sequence[History], weights: Array, seed: int
+    ) -> None:
         rng = np.random.default_rng(seed)
         found, cart, sizes = [], [], []
         predictions = model.given_each(queries.carts)
         for prediction, history, target in zip(predictions, histories, queries.targets, strict=True):
             found.append(_candidates(prediction, history, int(target), rng))
-            cart.append(np.log(max(prediction.probabilities[target], 1e-300)))
+            cart.append(np.log(max(prediction.probabilities[target], _LEAST)))
             size, repeats = len(prediction.cart), history.holds(prediction.cart)
             sizes.append((np.log1p(size), np.log(history.baskets), repeat_logit(size, repeats)))
         log_size, self.log_baskets, self.repeats = (torch.tensor(column) for column in np.array(sizes).T)
         self.line = torch.stack([torch.ones_like(log_size), log_size], dim=1)  # (n, 2)
         self.cart = torch.tensor(np.array(cart))
+        self.weights = torch.tensor(weights / weights.sum())
         parts = {
             part.name: _padded([getattr(each, part.name) for each in found]) for part in fields(_Candidates)
         }
@@ -114,7 +149,7 @@ class _Likelihood:
         self.parts = parts
 
     def __call__(self, theta: torch.Tensor, days: int) -> torch.Tensor:
-        exponents = (self.line @ theta.T).T  # (9, n)
+        exponents = (self.line @ theta.T).T  # (11, n)
         values = {**self.parts, "recent": self.recent[days]}
         scores = torch.zeros_like(self.log_count)
         for line, name in zip(exponents[:_SCORED], _START, strict=False):
@@ -125,9 +160,15 @@ class _Likelihood:
         mixed = torch.logaddexp(
             torch.nn.functional.logsigmoid(logit) + own, torch.nn.functional.logsigmoid(-logit) + self.cart
         )
-        return -mixed.mean()
+        return -(self.weights * mixed).sum()
 
-    def fitted(self, days: int) -> tuple[dict[str, Line], float]:
+    def fitted(self, gap_days: float) -> Own:
+        """The coefficients with the best scale of the recency weights."""
+        found = [self._fitted(place) for place in range(len(_DAYS))]
+        best = int(np.argmin([loss for _, loss in found]))
+        return Own(**found[best][0], days=_DAYS[best], gap_days=gap_days)
+
+    def _fitted(self, days: int) -> tuple[dict[str, Line], float]:
         """The coefficients by name for one scale of the recency weights, and their loss."""
         start = torch.tensor(list(_START.values()), dtype=torch.float64)
         theta = start.clone().requires_grad_()
@@ -173,10 +214,13 @@ def _candidates(
     log_count[-1] = -np.inf
     relevance, often = np.zeros(size), np.zeros(size)
     relevance[prediction.relevance[0]] = prediction.relevance[1]
-    known, recent = np.zeros(size), np.zeros((len(_DAYS), size))
+    known, recent, related = np.zeros(size), np.zeros((len(_DAYS), size)), np.zeros(size)
     for place, days in enumerate(_DAYS):
         recent[place, history.items], often[history.items] = model.own_counts(history, days)
     known[history.items] = model.kernel.log_weights[history.items]
+    places, logs = model.log_relevance(history.main_items)
+    related[places] = logs
+    assert model.baskets is not None
     return _Candidates(
         log_count,
         prediction.log_gains[rows],
@@ -184,6 +228,8 @@ def _candidates(
         model.kernel.log_weights[rows],
         often[rows],
         known[rows],
+        related[rows],
+        model.baskets.log_first[rows].astype(np.float64),
         recent[:, rows],
     )
 

@@ -6,14 +6,14 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+import torch
 
-from ndpp import NextItem
 from tests.training.habits import habitual_baskets
 from training.evaluation.queries import Protocol, hold_one_out, random_prefixes
 from training.evaluation.ranks import rank_targets
 from training.evaluation.tripod import TripodModel
 from training.histories import Histories
-from training.next_item.own import OwnFit, fit_own
+from training.next_item.own import _DAYS, _START, OwnFit, _Likelihood, fit_own
 from training.options import FitOptions
 from training.pipeline import TrainedModel, train_model
 from training.splitting import Split, split_temporal
@@ -34,20 +34,21 @@ def own(learned: TrainedModel) -> OwnFit:
     return learned.own
 
 
-def test_fitted_loss_is_the_loss_of_the_served_model(learned: TrainedModel, own: OwnFit) -> None:
+def test_the_maximised_likelihood_is_that_of_serving(learned: TrainedModel, own: OwnFit) -> None:
     assert learned.tuning is not None
     histories = Histories(BASKETS).before_each(PARTS.validation)
     queries, owners = random_prefixes(PARTS.validation, 2, np.random.default_rng(0))
-    past = [histories[owner] for owner in owners]
-    served = replace(learned.tuning.trained, mixture=replace(learned.tuning.mixture, own=own.own))
-
-    def loss(model: NextItem, histories: list[object]) -> float:
-        found = model.probabilities(queries.carts, histories)  # type: ignore[arg-type]
-        return float(-np.log(found[np.arange(len(queries)), queries.targets]).mean())
-
+    past = [history for owner in owners if (history := histories[owner])]
+    trained = learned.tuning.trained
+    weights = np.linspace(1, 2, len(queries))
+    likelihood = _Likelihood(trained, queries, past, weights, 0)
+    theta = torch.tensor([getattr(own.own, name) for name in _START], dtype=torch.float64)
+    served = replace(trained, mixture=replace(trained.mixture, own=own.own))
+    found = served.probabilities(queries.carts, past)[np.arange(len(queries)), queries.targets]
+    expected = np.average(-np.log(found), weights=weights)
+    assert float(likelihood(theta, _DAYS.index(own.own.days))) == pytest.approx(expected, rel=1e-6)
     assert own.queries == len(queries)
-    assert loss(served, [*past]) == pytest.approx(own.with_history, rel=1e-6)
-    assert loss(served, [None] * len(past)) == pytest.approx(own.without_history, rel=1e-6)
+    assert own.with_history < own.without_history
 
 
 def test_history_predicts_planted_habits(learned: TrainedModel) -> None:
