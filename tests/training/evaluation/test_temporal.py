@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
+from dataclasses import fields, replace
 
 import numpy as np
 import pytest
@@ -23,7 +23,6 @@ from training.next_item.basket_index import index_baskets
 from training.next_item.mixture import START
 
 SHOPPERS = 30
-ZERO = (0.0, 0.0)
 
 
 @pytest.fixture(scope="module")
@@ -48,7 +47,8 @@ def tripod(train: Baskets) -> TripodModel:
     """Popularity, and with a history mostly what the shopper buys."""
     shares = train.counts / len(train)
     kernel = Kernel(np.zeros((ITEMS, 1)), np.zeros((1, 1)), shares / (1 - shares))
-    own = Own((0.1, 0.0), ZERO, ZERO, (1.0, 0.0), (1.0, 0.0), ZERO, (3.0, 0.0), ZERO, ZERO, 30.0, 7.0)
+    none = Own(**{field.name: (0.0, 0.0) for field in fields(Own)} | {"days": 30.0, "gap_days": 7.0})
+    own = replace(none, gain=(0.1, 0.0), recent=(1.0, 0.0), often=(1.0, 0.0), weight=(3.0, 0.0))
     mixture = replace(START.mixture(0.5), own=own)
     return TripodModel(NextItem(kernel, mixture, None, index_baskets(train)))
 
