@@ -72,7 +72,7 @@ def bare_app() -> FastAPI:
     return app
 
 
-def publish(store: Path, size: int) -> None:
+def publish(store: Path, size: int, mixture: Mixture = MIXTURE) -> None:
     """Publish and activate a random model whose popularity is heavy-tailed, as in a real catalogue."""
     rng = np.random.default_rng(size)
     shares = 1 / np.arange(1, size + 1) ** 0.8
@@ -101,7 +101,7 @@ def publish(store: Path, size: int) -> None:
                     prices=tuple(1.0 + row % 100 for row in range(size)),
                 ),
                 relevance=Relevance(offsets, neighbours, weights, floor=0.01),
-                mixture=MIXTURE,
+                mixture=mixture,
                 baskets=index_baskets(Baskets(ids, np.concatenate(baskets), borders)),
                 knobs=Knobs(decoupling=0.9, relevance=2.0, popularity=0.0),
                 hyperparameters={},

@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from itertools import repeat
 from math import isfinite
 
 MAX_ID_LENGTH = 256
@@ -55,6 +56,10 @@ class Items:
     def row_of(self, item_id: str) -> int | None:
         """The kernel row of an item, None for an unknown item."""
         return self._rows.get(item_id)
+
+    def rows_of_each(self, item_ids: Iterable[str]) -> list[int]:
+        """The kernel row of each item, -1 for unknown items."""
+        return list(map(self._rows.get, item_ids, repeat(-1)))
 
     def to_json(self) -> bytes:
         """JSON with one list per column."""

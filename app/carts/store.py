@@ -122,7 +122,11 @@ class CartStore:
 
     async def get(self, cart_id: str) -> Cart:
         """The cart, or CartNotFound."""
-        return _found(cart_id, await self._link.read("GETEX", _cart_key(cart_id), "EX", self._ttl))
+        return found_cart(cart_id, await self._link.read(*self.reading(cart_id)))
+
+    def reading(self, cart_id: str) -> tuple[str | int, ...]:
+        """The command that reads a cart and renews it; `found_cart` parses the response."""
+        return "GETEX", _cart_key(cart_id), "EX", self._ttl
 
     async def get_many(self, cart_ids: Sequence[str]) -> list[Cart]:
         """Several carts in one round trip, or CartNotFound for the first that does not exist."""
@@ -133,7 +137,7 @@ class CartStore:
             for cart_id in cart_ids:
                 pipeline.getex(_cart_key(cart_id), ex=self._ttl)
             texts = await pipeline.execute()
-        return [_found(cart_id, text) for cart_id, text in zip(cart_ids, texts, strict=True)]
+        return [found_cart(cart_id, text) for cart_id, text in zip(cart_ids, texts, strict=True)]
 
     async def apply(self, change: Change) -> tuple[Outcome, Cart | None]:
         """Make the change if its conditions hold; returns the outcome and the current cart."""
@@ -154,7 +158,8 @@ def missing_cart(cart_id: str) -> CartNotFound:
     return CartNotFound(f"There is no cart {cart_id!r}: it was never created, was deleted, or has expired.")
 
 
-def _found(cart_id: str, text: bytes | None) -> Cart:
+def found_cart(cart_id: str, text: bytes | None) -> Cart:
+    """The cart of a response, or CartNotFound."""
     if not text:
         raise missing_cart(cart_id)
     return _parse(text)

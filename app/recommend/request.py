@@ -5,14 +5,13 @@ Recommendations, bundles and insights share these types.
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated, Generic, Literal, Self, TypeVar
 
 from pydantic import ConfigDict, Field, JsonValue, model_validator
 
-from app.carts.store import Cart, CartStore
+from app.carts.store import Cart, CartStore, found_cart
 from app.catalogue.snapshot import Snapshot, SnapshotHolder
 from app.http.inputs import CartId, Category, ItemFilters, ItemId, ItemIds, ShopperId, Strict
 from app.recommend.schemas import ConsideredCart, Fallback
@@ -60,11 +59,6 @@ class ShopperBasket(Basket):
         f"keep purchases to themselves. At most {MOST_LINES:,} items.",
         examples=[[["film"], ["film", "camera"]]],
     )
-
-    @property
-    def names_past(self) -> bool:
-        """Whether the request itself says what the shopper bought, or who it is."""
-        return self.shopper_id is not None or self.history is not None
 
     @model_validator(mode="after")
     def _one_history(self) -> Self:
@@ -285,17 +279,18 @@ class Questions:
         return Question(snapshot, known, options, past)
 
     async def _read(self, snapshot: Snapshot, basket: Basket) -> tuple[Cart | None, Past | None]:
-        """The stored cart and the history; both at once if the request names the shopper too."""
+        """The stored cart and the history; in one round trip if the request names both."""
         personal = basket if isinstance(basket, ShopperBasket) and snapshot.model.uses_histories else None
-        if personal is None or not personal.names_past:
-            cart = None if basket.cart_id is None else await self._carts.get(basket.cart_id)
-            if personal is None or cart is None or cart.shopper is None:
-                return cart, None
+        cart_id, shopper_id = basket.cart_id, None if personal is None else personal.shopper_id
+        if cart_id is not None and shopper_id is not None:
+            text, past = await self._histories.with_cart(snapshot, shopper_id, self._carts.reading(cart_id))
+            return found_cart(cart_id, text), past
+        cart = None if cart_id is None else await self._carts.get(cart_id)
+        if personal is None:
+            return cart, None
+        if cart is not None and cart.shopper is not None and personal.history is None:
             return cart, await self._histories.of_hash(snapshot, cart.shopper)
-        past = self._histories.of(snapshot, personal.shopper_id, personal.history)
-        if basket.cart_id is None:
-            return None, await past
-        return await asyncio.gather(self._carts.get(basket.cart_id), past)
+        return cart, await self._histories.of(snapshot, shopper_id, personal.history)
 
     async def about_each(self, baskets: Sequence[ShopperBasket], options: Options) -> list[Question[Options]]:
         """The same question about each basket; stored carts and profiles are each read in one round trip."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import math
 from collections import deque
+from collections.abc import Sequence
 from time import perf_counter
 from types import TracebackType
 from typing import Any
@@ -60,6 +61,11 @@ class RedisLink:
         """The response to a read-only command, over the shared connection."""
         with self.call():
             return await self._shared.ask(*command)
+
+    async def read_each(self, *commands: tuple[str | int, ...]) -> list[Any]:
+        """The responses to several read-only commands, over the shared connection in one round trip."""
+        with self.call():
+            return await self._shared.ask_each(commands)
 
     async def why_unavailable(self) -> str | None:
         """Write a key and return why Redis refuses it; None if Redis accepts writes."""
@@ -157,10 +163,17 @@ class _SharedConnection:
 
     async def ask(self, *command: str | int) -> Any:
         """The response to a command; raises redis-py's errors. The caller sets the deadline."""
+        return await (await self._opened()).ask(command)
+
+    async def ask_each(self, commands: Sequence[tuple[str | int, ...]]) -> list[Any]:
+        """The responses to several commands, which are sent together."""
+        return await (await self._opened()).ask_each(commands)
+
+    async def _opened(self) -> _Pipeline:
         pipeline = self._pipeline
         if pipeline is None or not pipeline.is_open:
             pipeline = await self._open()
-        return await pipeline.ask(command)
+        return pipeline
 
     async def _open(self) -> _Pipeline:
         """Open a connection. All callers wait for the same task, which continues if one of them gives up."""
@@ -182,6 +195,11 @@ class _SharedConnection:
             await self._pipeline.close()
 
 
+def _packed(command: tuple[str | int, ...]) -> bytes:
+    packed: bytes = pack_command(command)  # type: ignore[arg-type]  # its stub allows only tuples of one
+    return packed
+
+
 class _Pipeline:
     """One connection until it breaks: commands are sent as they come, responses arrive in the same order."""
 
@@ -195,9 +213,20 @@ class _Pipeline:
         return bool(self._connection.is_connected) and not self._reading.done()
 
     async def ask(self, command: tuple[str | int, ...]) -> Any:
-        packed = pack_command(command)  # type: ignore[arg-type]  # its stub allows only tuples of one
+        response = self._awaited()
+        return await self._sent(_packed(command), response)
+
+    async def ask_each(self, commands: Sequence[tuple[str | int, ...]]) -> list[Any]:
+        responses = [self._awaited() for _ in commands]
+        both: list[Any] = await self._sent(b"".join(map(_packed, commands)), asyncio.gather(*responses))
+        return both
+
+    def _awaited(self) -> asyncio.Future[Any]:
         response = self._reading.get_loop().create_future()
         self._waiting.append(response)  # there is no `await` before the write, so both have the same order
+        return response
+
+    async def _sent(self, packed: bytes, response: asyncio.Future[Any]) -> Any:
         await self._connection.send_packed_command(packed, check_health=False)
         try:
             return await response

@@ -6,10 +6,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from time import time
 
-from app.catalogue.snapshot import Snapshot
+from cachetools import LRUCache
+
+from app.catalogue.snapshot import ServedModel, Snapshot
 from app.shoppers.ids import ShopperHashes
 from app.shoppers.store import Profile, ProfileStore
 from ndpp import History
+
+_CACHED = 512  # a full profile takes 20 kB
+_CACHED_SECONDS = 60.0  # ages do not change much in a minute
+
+Baskets = Sequence[Sequence[str]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,31 +27,50 @@ class Past:
     dated: bool  # false: the ages are assumed, because only the order of the baskets is known
 
 
+@dataclass(frozen=True, slots=True)
+class _Parsed:
+    """The history of a profile, for a shopper who asks again within a minute."""
+
+    text: bytes
+    model: ServedModel
+    at: float
+    past: Past | None
+
+    def serves(self, text: bytes | None, model: ServedModel, now: float) -> bool:
+        """Whether nothing has changed since."""
+        return text == self.text and model is self.model and now - self.at < _CACHED_SECONDS
+
+
 class Histories:
     """Finds the histories of requests."""
 
     def __init__(self, profiles: ProfileStore, hashes: ShopperHashes) -> None:
         self._profiles = profiles
         self._hashes = hashes
+        self._parsed: LRUCache[str, _Parsed] = LRUCache(_CACHED)
 
-    async def of(
-        self, snapshot: Snapshot, shopper_id: str | None, baskets: Sequence[Sequence[str]] | None
-    ) -> Past | None:
+    async def of(self, snapshot: Snapshot, shopper_id: str | None, baskets: Baskets | None) -> Past | None:
         """The history of a shopper, or that of baskets, oldest first; None if there is none."""
         if baskets is not None:
             return _of_baskets(snapshot, baskets)
-        if shopper_id is None:
-            return None
-        return await self.of_hash(snapshot, await self._hashes.of(shopper_id))
+        return None if shopper_id is None else await self.of_hash(snapshot, await self._hashes.of(shopper_id))
 
     async def of_hash(self, snapshot: Snapshot, shopper: str) -> Past | None:
         """The history of the shopper with this hash; None without a profile."""
-        return _of_profile(snapshot, await self._profiles.get(shopper))
+        return self._of_profile(snapshot, shopper, await self._profiles.get(shopper))
+
+    async def with_cart(
+        self, snapshot: Snapshot, shopper_id: str, cart: tuple[str | int, ...]
+    ) -> tuple[bytes | None, Past | None]:
+        """The response to the command that reads a cart, and the shopper's history, in one round trip."""
+        shopper = await self._hashes.of(shopper_id)
+        response, text = await self._profiles.get_beside(cart, shopper)
+        return response, self._of_profile(snapshot, shopper, text)
 
     async def of_each(
         self,
         snapshot: Snapshot,
-        known: Sequence[tuple[str | None, Sequence[Sequence[str]] | None]],
+        known: Sequence[tuple[str | None, Baskets | None]],
         owners: Sequence[str | None],
     ) -> list[Past | None]:
         """The histories of shopper ids or baskets, else of `owners` (hashes); profiles in one round trip."""
@@ -54,20 +80,28 @@ class Histories:
         ]
         baskets = [past for _, past in known]
         named = {shopper for shopper, past in zip(shoppers, baskets, strict=True) if shopper and past is None}
-        profiles = await self._profiles.get_many(sorted(named))
-        found = {shopper: _of_profile(snapshot, profile) for shopper, profile in profiles.items()}
+        texts = await self._profiles.get_many(sorted(named))
+        found = {shopper: self._of_profile(snapshot, shopper, text) for shopper, text in texts.items()}
         return [
             found.get(shopper or "") if past is None else _of_baskets(snapshot, past)
             for shopper, past in zip(shoppers, baskets, strict=True)
         ]
 
+    def _of_profile(self, snapshot: Snapshot, shopper: str, text: bytes | None) -> Past | None:
+        now, cached = time(), self._parsed.get(shopper)
+        if cached is not None and cached.serves(text, snapshot.model, now):
+            return cached.past
+        profile = Profile.parse(text)
+        if profile is None or text is None:
+            self._parsed.pop(shopper, None)
+            return None
+        history = profile.history(snapshot, now)
+        past = None if history is None else Past(history, dated=True)
+        self._parsed[shopper] = _Parsed(text, snapshot.model, now, past)
+        return past
 
-def _of_profile(snapshot: Snapshot, profile: Profile | None) -> Past | None:
-    history = None if profile is None else profile.history(snapshot, time())
-    return None if history is None else Past(history, dated=True)
 
-
-def _of_baskets(snapshot: Snapshot, baskets: Sequence[Sequence[str]]) -> Past | None:
+def _of_baskets(snapshot: Snapshot, baskets: Baskets) -> Past | None:
     own = snapshot.model.next_item.mixture.own
     gap_days = 7.0 if own is None else own.gap_days
     history = History.in_order([snapshot.rows_of(basket) for basket in baskets], gap_days)

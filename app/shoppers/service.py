@@ -52,7 +52,7 @@ class Shoppers:
     async def buy_again(self, shopper_id: str, limit: int) -> BuyAgainAnswer:
         """The items that are due, or ShopperNotFound."""
         snapshot = self._snapshots.current()
-        profile = await self._profiles.get(await self._hashes.of(shopper_id))
+        profile = Profile.parse(await self._profiles.get(await self._hashes.of(shopper_id)))
         if profile is None:
             raise _not_found()
         now = time()

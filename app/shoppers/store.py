@@ -89,7 +89,7 @@ class Profile:
         """Parse the value in Redis; None without one."""
         if not text:
             return None
-        data: dict[str, Any] = from_json(text)
+        data: dict[str, Any] = from_json(text, cache_strings="none")
         return cls(data["items"], data["baskets"])
 
     def purchases(self) -> Iterable[tuple[int, list[str]]]:
@@ -99,8 +99,7 @@ class Profile:
 
     def history(self, snapshot: Snapshot, now: float) -> History | None:
         """The history for the model; None if it knows none of the items."""
-        row_of = snapshot.row_of
-        known = np.array([-1 if (row := row_of(item)) is None else row for item in self.items], dtype=np.intp)
+        known = np.array(snapshot.model.stored.items.rows_of_each(self.items), dtype=np.intp)
         sizes = np.array([len(indexes) for _, _, indexes in self.baskets])
         rows = known.take(list(chain.from_iterable(indexes for _, _, indexes in self.baskets)))
         kept = rows >= 0
@@ -119,20 +118,30 @@ class ProfileStore:
         self.ttl = ttl
         self._script = link.client.register_script(SCRIPT)
 
-    async def get(self, shopper: str) -> Profile | None:
-        """The profile of a shopper's hash, None without one."""
-        return Profile.parse(await self._link.read("GETEX", _PROFILE + shopper, "EX", self.ttl))
+    async def get(self, shopper: str) -> bytes | None:
+        """The profile of a shopper's hash for `Profile.parse`, None without one."""
+        text: bytes | None = await self._link.read(*self._reading(shopper))
+        return text
 
-    async def get_many(self, shoppers: Sequence[str]) -> dict[str, Profile]:
-        """The profiles that exist among several, in one round trip."""
+    async def get_beside(
+        self, command: tuple[str | int, ...], shopper: str
+    ) -> tuple[bytes | None, bytes | None]:
+        """The response to another command that reads, and the profile, in one round trip."""
+        response, text = await self._link.read_each(command, self._reading(shopper))
+        return response, text
+
+    def _reading(self, shopper: str) -> tuple[str | int, ...]:
+        return "GETEX", profile_key(shopper), "EX", self.ttl
+
+    async def get_many(self, shoppers: Sequence[str]) -> dict[str, bytes | None]:
+        """Several profiles in one round trip."""
         if not shoppers:
             return {}
         with self._link.call() as redis:
             pipeline = redis.pipeline(transaction=False)
             for shopper in shoppers:
                 pipeline.getex(profile_key(shopper), ex=self.ttl)
-            found = map(Profile.parse, await pipeline.execute())
-        return {shopper: profile for shopper, profile in zip(shoppers, found, strict=True) if profile}
+            return dict(zip(shoppers, await pipeline.execute(), strict=True))
 
     async def peek(self, shopper: str) -> tuple[Profile | None, int]:
         """The profile and the seconds until it expires, which are not renewed."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 from typing import Literal, NotRequired, TypedDict
 
 
@@ -120,13 +121,20 @@ class JobRequest(TypedDict, total=False):
     options: FitOptions
 
 
-class CartName(TypedDict):
+class _Past(TypedDict):
+    """What the shopper bought before: an id with stored purchases, or the baskets, oldest first."""
+
+    shopper_id: NotRequired[str]
+    history: NotRequired[Sequence[Sequence[str]]]
+
+
+class CartName(_Past):
     """A cart stored in the service."""
 
     cart_id: str
 
 
-class CartItems(TypedDict):
+class CartItems(_Past):
     """A cart given by its items."""
 
     items: Sequence[str]
@@ -134,3 +142,15 @@ class CartItems(TypedDict):
 
 # A cart of a batch: a list of item ids, or one of the two types above.
 AnyCart = Sequence[str] | CartName | CartItems
+
+
+class NewPurchase(TypedDict):
+    """A purchase made elsewhere; its items are ids (quantity 1) or have a quantity.
+
+    `timestamp` is ISO 8601, seconds since 1970, or a datetime with a time zone; now unless given.
+    """
+
+    order_id: str
+    items: Sequence[str | NewLine]
+    shopper_id: NotRequired[str | None]
+    timestamp: NotRequired[str | float | datetime | None]

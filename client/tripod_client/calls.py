@@ -1,4 +1,7 @@
-"""One function per route of the service, which builds the request and declares the type of the answer."""
+"""One function per route of the service, which builds the request and declares the type of the answer.
+
+Carts are in `cart_calls.py`, purchases and shoppers in `shopper_calls.py`.
+"""
 
 from __future__ import annotations
 
@@ -13,82 +16,44 @@ from tripod_client.arguments import (
     ItemChange,
     ItemFilters,
     JobRequest,
-    NewLine,
     RecommendOptions,
 )
 from tripod_client.request import (
     Call,
     body_of,
     cart_query,
-    headers_of,
     json_lists,
     list_of,
     options_of,
+    past_of,
     path_of,
 )
 
 
-def create_cart(*, idempotency_key: str | None = None) -> Call[answers.CartAnswer]:
-    """Create an empty cart with a random id."""
-    return Call("POST", "/carts", headers=headers_of(None, idempotency_key))
-
-
-def add_items(
-    cart_id: str,
-    *items: str | NewLine,
-    if_match: str | None = None,
-    idempotency_key: str | None = None,
-) -> Call[answers.CartAnswer]:
-    """Add items, given as ids (quantity 1) or with a quantity; creates the cart if it does not exist.
-
-    `if_match=cart["etag"]` adds them only if nobody else has changed the cart.
-    """
-    lines = [{"item_id": item} if isinstance(item, str) else item for item in items]
-    headers = headers_of(if_match, idempotency_key)
-    return Call("POST", path_of("carts", cart_id, "items"), body={"items": lines}, headers=headers)
-
-
-def set_quantity(
-    cart_id: str, item_id: str, quantity: int, *, if_match: str | None = None
-) -> Call[answers.CartAnswer]:
-    """Set the quantity of an item in the cart."""
-    path = path_of("carts", cart_id, "items", item_id)
-    return Call("PUT", path, body={"quantity": quantity}, headers=headers_of(if_match))
-
-
-def remove_item(cart_id: str, item_id: str, *, if_match: str | None = None) -> Call[answers.CartAnswer]:
-    """Remove an item from the cart, whatever its quantity."""
-    return Call("DELETE", path_of("carts", cart_id, "items", item_id), headers=headers_of(if_match))
-
-
-def get_cart(cart_id: str) -> Call[answers.CartAnswer]:
-    """Read a cart."""
-    return Call("GET", path_of("carts", cart_id))
-
-
-def delete_cart(cart_id: str, *, if_match: str | None = None) -> Call[None]:
-    """Delete a cart."""
-    return Call("DELETE", path_of("carts", cart_id), headers=headers_of(if_match), answer="nothing")
-
-
-def check_out(
-    cart_id: str, *, if_match: str | None = None, idempotency_key: str | None = None
-) -> Call[answers.CartAnswer]:
-    """Check the cart out: close it and append it to the purchase log, exactly once."""
-    return Call("POST", path_of("carts", cart_id, "checkout"), headers=headers_of(if_match, idempotency_key))
-
-
 def recommend(
-    cart_id: str | None = None, items: Sequence[str] = (), k: int = 10, **options: Unpack[RecommendOptions]
+    cart_id: str | None = None,
+    items: Sequence[str] = (),
+    k: int = 10,
+    *,
+    shopper_id: str | None = None,
+    history: Sequence[Sequence[str]] | None = None,
+    **options: Unpack[RecommendOptions],
 ) -> Call[answers.Recommendations]:
-    """Recommend items for a stored cart, a list of items or an empty cart."""
-    return Call("POST", "/recommend", body=body_of(cart_id, items, k, options))
+    """Recommend items for a stored cart, a list of items or an empty cart.
+
+    With a `shopper_id`, or a `history` of baskets (oldest first), what the shopper bought before counts too.
+    """
+    cart = {**cart_query(cart_id), **past_of(shopper_id, history)}
+    return Call("POST", "/recommend", body=body_of(cart, items, k, options))
 
 
 def recommend_batch(
     carts: Sequence[AnyCart], k: int = 10, **options: Unpack[RecommendOptions]
 ) -> Call[answers.BatchAnswer]:
-    """Recommend items for up to 256 carts: lists of item ids, `{"items": …}` or `{"cart_id": …}`."""
+    """Recommend items for up to 256 carts: lists of item ids, `{"items": …}` or `{"cart_id": …}`.
+
+    The two dictionaries may have a `shopper_id` or a `history`, too.
+    """
     baskets = [_any_cart(cart) for cart in carts]
     return Call("POST", "/recommend/batch", body={"carts": baskets, "k": k, **options_of(options)})
 
@@ -96,10 +61,11 @@ def recommend_batch(
 def _any_cart(cart: AnyCart) -> Mapping[str, Any]:
     if isinstance(cart, Mapping):
         given: dict[str, Any] = {**cart}
+        past = past_of(given.pop("shopper_id", None), given.pop("history", None))
         if given.keys() == {"items"}:
-            return {"items": list_of("items", given["items"])}
+            return {"items": list_of("items", given["items"]), **past}
         if given.keys() == {"cart_id"}:
-            return given
+            return given | past
     elif isinstance(cart, Sequence) and not isinstance(cart, str):
         return {"items": list(cart)}
     raise TypeError(f'a cart is a list of item ids, {{"items": […]}} or {{"cart_id": …}}, not {cart!r}')
@@ -140,10 +106,20 @@ recommend_json = recommend
 
 
 def find_bundles(
-    cart_id: str | None = None, items: Sequence[str] = (), k: int = 5, **options: Unpack[BundleOptions]
+    cart_id: str | None = None,
+    items: Sequence[str] = (),
+    k: int = 5,
+    *,
+    shopper_id: str | None = None,
+    history: Sequence[Sequence[str]] | None = None,
+    **options: Unpack[BundleOptions],
 ) -> Call[answers.BundlesAnswer]:
-    """Find k items that people buy together with the cart or the given items, or without any."""
-    return Call("POST", "/bundles", body=body_of(cart_id, items, k, options))
+    """Find k items that people buy together with the cart or the given items, or without any.
+
+    With a `shopper_id` or a `history` the items are chosen for that shopper.
+    """
+    cart = {**cart_query(cart_id), **past_of(shopper_id, history)}
+    return Call("POST", "/bundles", body=body_of(cart, items, k, options))
 
 
 find_bundles_json = find_bundles

@@ -10,7 +10,7 @@ from typing import Any, Generic, ParamSpec, Self, TypeVar, overload
 
 import httpx
 
-from tripod_client import calls
+from tripod_client import calls, cart_calls, shopper_calls
 from tripod_client.answers import Job
 from tripod_client.errors import ConnectionFailed, UnreadableAnswer, json_object, raise_for_problem
 from tripod_client.request import Call, header_value
@@ -39,15 +39,16 @@ class _Route(Generic[P, T]):
 
 
 class _Routes:
-    """The methods that both clients share; documented in `calls.py`."""
+    """The methods that both clients share; see `calls.py`, `cart_calls.py`, `shopper_calls.py`."""
 
-    create_cart = _Route(calls.create_cart)
-    add_items = _Route(calls.add_items)
-    set_quantity = _Route(calls.set_quantity)
-    remove_item = _Route(calls.remove_item)
-    get_cart = _Route(calls.get_cart)
-    delete_cart = _Route(calls.delete_cart)
-    check_out = _Route(calls.check_out)
+    create_cart = _Route(cart_calls.create_cart)
+    add_items = _Route(cart_calls.add_items)
+    merge_carts = _Route(cart_calls.merge_carts)
+    set_quantity = _Route(cart_calls.set_quantity)
+    remove_item = _Route(cart_calls.remove_item)
+    get_cart = _Route(cart_calls.get_cart)
+    delete_cart = _Route(cart_calls.delete_cart)
+    check_out = _Route(cart_calls.check_out)
     recommend = _Route(calls.recommend)
     recommend_json = _Route(calls.recommend_json)
     recommend_batch = _Route(calls.recommend_batch)
@@ -58,6 +59,13 @@ class _Routes:
     find_bundles = _Route(calls.find_bundles)
     find_bundles_json = _Route(calls.find_bundles_json)
     top_bundles = _Route(calls.top_bundles)
+    record_purchase = _Route(shopper_calls.record_purchase)
+    record_purchases = _Route(shopper_calls.record_purchases)
+    cancel_purchase = _Route(shopper_calls.cancel_purchase)
+    return_items = _Route(shopper_calls.return_items)
+    get_shopper = _Route(shopper_calls.get_shopper)
+    buy_again = _Route(shopper_calls.buy_again)
+    forget_shopper = _Route(shopper_calls.forget_shopper)
     search_items = _Route(calls.search_items)
     list_categories = _Route(calls.list_categories)
     get_item = _Route(calls.get_item)
@@ -85,7 +93,12 @@ def _options(url: str, admin_key: str | None, timeout: float) -> dict[str, Any]:
 def _request(http: httpx.Client | httpx.AsyncClient, call: Call[Any]) -> httpx.Request:
     try:
         return http.build_request(
-            call.method, call.path, params=call.query, json=call.body, headers=call.headers
+            call.method,
+            call.path,
+            params=call.query,
+            json=call.body,
+            content=call.content,
+            headers=call.headers,
         )
     except httpx.InvalidURL as error:  # for example an id of 70,000 characters
         raise ValueError(f"the request cannot be sent: {error}") from error

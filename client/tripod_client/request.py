@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Generic, Literal, TypeVar
 from urllib.parse import quote
 
-from tripod_client.arguments import BundleOptions, InStockFilters, RecommendOptions
+from tripod_client.arguments import BundleOptions, InStockFilters, NewLine, RecommendOptions
 
 T = TypeVar("T")
 
@@ -20,7 +20,8 @@ class Call(Generic[T]):
     method: str
     path: str
     query: Mapping[str, Any] | None = None
-    body: Any = None
+    body: Any = None  # sent as JSON
+    content: bytes | None = None  # sent as it is, instead of `body`
     headers: Mapping[str, str] | None = None
     answer: Literal["object", "text", "nothing"] = "object"  # content of a successful answer
 
@@ -30,7 +31,7 @@ def path_of(*segments: str) -> str:
     for segment in segments:
         if segment in ("", ".", ".."):  # the URL would name another resource
             raise ValueError(
-                f"{segment!r} cannot be the id of a cart, an item or a job, or the name of a version"
+                f"{segment!r} cannot be an id of a cart, item, order, shopper or job, or name a version"
             )
     return "/" + "/".join(quote(segment, safe="") for segment in segments)
 
@@ -72,11 +73,26 @@ def cart_query(cart_id: str | None) -> dict[str, str]:
     return {"cart_id": cart_id}
 
 
+def lines_of(items: Sequence[str | NewLine]) -> list[NewLine]:
+    """Items with their quantities; an id alone is quantity 1."""
+    return [{"item_id": item} if isinstance(item, str) else item for item in items]
+
+
+def past_of(shopper_id: str | None, history: Sequence[Sequence[str]] | None) -> dict[str, Any]:
+    """What the shopper bought before: the members that are given."""
+    past: dict[str, Any] = {} if shopper_id is None else {"shopper_id": shopper_id}
+    if history is not None:
+        if isinstance(history, str) or any(isinstance(basket, str) for basket in history):
+            raise TypeError("history must be a list of baskets, each a list of item ids")
+        past["history"] = [list(basket) for basket in history]
+    return past
+
+
 def body_of(
-    cart_id: str | None, items: Sequence[str], k: int, options: RecommendOptions | BundleOptions
+    cart: Mapping[str, Any], items: Sequence[str], k: int, options: RecommendOptions | BundleOptions
 ) -> dict[str, Any]:
-    """The JSON body of a request about a cart."""
-    return {**cart_query(cart_id), "items": list_of("items", items), "k": k, **options_of(options)}
+    """The JSON body of a request about a cart; `cart` names it and its shopper."""
+    return {**cart, "items": list_of("items", items), "k": k, **options_of(options)}
 
 
 def options_of(options: RecommendOptions | BundleOptions | InStockFilters) -> dict[str, Any]:

@@ -6,13 +6,18 @@ from typing import assert_type
 
 from tripod_client import AsyncTripod, Tripod
 from tripod_client.answers import (
+    BatchAnswer,
     BundlesAnswer,
     CartAnswer,
+    ForgottenAnswer,
+    ImportAnswer,
     Job,
+    PurchaseAnswer,
     Recommendations,
     SubstitutesAnswer,
     TopBundlesAnswer,
 )
+from tripod_client.arguments import NewPurchase
 
 
 def fill_a_cart(tripod: Tripod, cart_id: str) -> CartAnswer:
@@ -22,8 +27,19 @@ def fill_a_cart(tripod: Tripod, cart_id: str) -> CartAnswer:
     assert_type(tripod.recommend(cart_id, knobs={"decoupling": 0.5}, scoring="mixture"), Recommendations)
     assert_type(tripod.cart_substitutes(cart_id, ["camera-0"], max_price=20), SubstitutesAnswer)
     assert_type(tripod.find_bundles(cart_id, k=2, alternatives=2, skip=1), BundlesAnswer)
+    assert_type(tripod.recommend(items=["film-0"], history=[["film-1"], ["film-1"]]), Recommendations)
+    assert_type(tripod.recommend_batch([{"items": [], "shopper_id": "ada"}, ["film-1"]]), BatchAnswer)
     assert_type(tripod.top_bundles(k=3, category="Photo", limit=2), TopBundlesAnswer)
     return tripod.set_quantity(cart_id, "film-0", 3, if_match=cart["etag"])
+
+
+def shop_history(tripod: Tripod, shopper_id: str) -> ForgottenAnswer:
+    bought = tripod.record_purchase("typed-1", "film-0", shopper_id=shopper_id, timestamp=1_790_000_000)
+    assert_type(bought, PurchaseAnswer)
+    many: list[NewPurchase] = [{"order_id": "typed-2", "items": ["film-0", {"item_id": "film-1"}]}]
+    assert_type(tripod.record_purchases(many), ImportAnswer)
+    assert_type(tripod.return_items("typed-1", "film-0"), PurchaseAnswer)
+    return tripod.forget_shopper(shopper_id)
 
 
 def states(tripod: Tripod, job_id: str) -> list[str]:

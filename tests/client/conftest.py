@@ -9,6 +9,7 @@ import pytest
 from tests.app.app_process import Service
 from tests.app.app_shop import publish
 from tests.app.bundle_shop import publish_bundles
+from tests.app.shopper_shop import publish_personal
 
 ADMIN_KEY = "a-key-of-16-or-more"
 
@@ -28,6 +29,15 @@ def bundles_served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     store = tmp_path_factory.mktemp("client-bundles") / "store"
     publish_bundles(store)
     with Service(store) as running:
+        yield str(running.ready().client.base_url)
+
+
+@pytest.fixture(scope="session")
+def personal_served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """URL of a service whose model uses what shoppers bought before."""
+    store = tmp_path_factory.mktemp("client-shoppers") / "store"
+    publish_personal(store)
+    with Service(store, TRIPOD_ADMIN_KEY=ADMIN_KEY) as running:
         yield str(running.ready().client.base_url)
 
 

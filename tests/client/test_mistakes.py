@@ -11,7 +11,7 @@ import pytest
 from tripod_client import AsyncTripod, ProblemError, Tripod, TripodError, UnreadableAnswer
 
 from tests.app.other_server import server_of
-from tests.client.client_usage import awaited_states, fill_a_cart, states
+from tests.client.client_usage import awaited_states, fill_a_cart, shop_history, states
 
 DEEP = b"[" * 99_999
 
@@ -19,6 +19,7 @@ DEEP = b"[" * 99_999
 def test_typed_example_program(served: str, admin_key: str) -> None:
     with Tripod(served, admin_key=admin_key) as tripod:
         assert [line["quantity"] for line in fill_a_cart(tripod, "typed")["items"]] == [1, 3, 2]
+        assert shop_history(tripod, "typed")["purchases"] == 2
         job = tripod.start_job(data="baskets.txt")["job_id"]
         tripod.cancel_job(job)
         assert states(tripod, job)[-1] == "cancelled"

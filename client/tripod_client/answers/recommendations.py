@@ -11,10 +11,12 @@ from tripod_client.answers.catalogue import RelatedPair
 class Reason(TypedDict):
     """One source of a recommended item's probability. The shares of all sources add up to 1."""
 
-    source: Literal["cart_item", "similar_baskets", "habit"]
+    source: Literal["cart_item", "similar_baskets", "habit", "own"]
     item_id: str | None
     name: str | None
     share: float
+    times_bought: int | None
+    last_bought_days: int | None
 
 
 class RecommendedItem(TypedDict):

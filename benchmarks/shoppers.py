@@ -1,0 +1,128 @@
+"""What a shopper costs: processor time of `GET /recommend?cart_id=…&k=10` with and without `shopper_id`.
+
+    python -m benchmarks.shoppers
+
+The service is called directly as an ASGI application, on synthetic models, with a Valkey beside it; its own
+time is not counted. Carts of five items come in turn, so that every answer is computed. Each shopper has a
+profile of 50 baskets with ten items each, and asks for three carts one after the other, as in
+`benchmarks.http`. Both variants alternate in one run. Goal: a ratio of at most 1.3.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import tempfile
+from dataclasses import replace
+from pathlib import Path
+from statistics import median
+from time import process_time, time
+from typing import Any
+
+import numpy as np
+import uvloop
+from fastapi import FastAPI
+
+from app.main import create_app
+from app.redis.embedded import EmbeddedValkey
+from app.settings import Settings
+from app.shoppers.store import BoughtBasket, ProfileChange, ProfileStore
+from benchmarks.http import CART, MIXTURE, VIEWS, publish
+from benchmarks.machine import describe_machine
+from ndpp.mixture import Own
+
+_SIZES = (1_000, 3_300, 10_000)
+_CARTS, _ROUNDS = 1_200, 7
+_BASKETS, _ITEMS = 50, 10
+_OWN = Own(
+    gain=(0.4, 0.1),
+    relevance=(0.5, -0.1),
+    popularity=(0.3, 0.1),
+    recent=(0.4, -0.1),
+    often=(0.6, 0.1),
+    known=(-0.2, 0.1),
+    related=(0.2, 0.0),
+    first=(0.1, -0.05),
+    weight=(-0.3, 0.2),
+    baskets=(0.4, -0.1),
+    repeats=(0.5, 0.2),
+    days=30.0,
+    gap_days=7.0,
+)
+
+
+async def _call(
+    app: FastAPI, query: str, method: str = "GET", path: str = "/recommend", body: Any = None
+) -> None:
+    scope: dict[str, Any] = {
+        "type": "http",
+        "method": method,
+        "path": path,
+        "query_string": query.encode(),
+        "headers": [(b"content-type", b"application/json")],
+        "client": ("127.0.0.1", 1),
+    }
+    statuses = []
+
+    async def receive() -> dict[str, Any]:
+        return {"type": "http.request", "body": json.dumps(body).encode() if body else b""}
+
+    async def send(message: Any) -> None:
+        statuses.append(message.get("status"))
+
+    await app(scope, receive, send)
+    assert statuses[0] == 200, statuses
+
+
+async def _fill(app: FastAPI, size: int) -> None:
+    """Write the profiles and the carts."""
+    rng, now = np.random.default_rng(1), time()
+    services = app.state.services
+    profiles = ProfileStore(services.link, services.settings.shopper_ttl)
+    ids = await services.shopper_hashes.ids()
+    for number in range(_CARTS // VIEWS):
+        change = ProfileChange()
+        for basket in range(_BASKETS):
+            items = [f"item-{row}" for row in rng.choice(size, _ITEMS, replace=False)]
+            seconds = int(now - 7 * 86_400 * (_BASKETS - basket))
+            change.add(BoughtBasket(f"order-{basket}", seconds, items))
+        shopper = ids.hashed(f"shopper-{number}")
+        await profiles.change(shopper, ids.mark(shopper), change)
+    for cart in range(_CARTS):
+        lines = [{"item_id": f"item-{row}"} for row in rng.choice(size, CART, replace=False)]
+        await _call(app, "", "POST", f"/carts/c{cart}/items", {"items": lines})
+
+
+async def _measure(app: FastAPI, size: int) -> tuple[float, float]:
+    """Microseconds of a request without and with a shopper: the median of the rounds."""
+    async with app.router.lifespan_context(app):
+        await _fill(app, size)
+        await app.state.services.watchers.stop()
+        plain, personal = list[float](), list[float]()
+        for _ in range(_ROUNDS):
+            for named, taken in ((False, plain), (True, personal)):
+                start = process_time()
+                for cart in range(_CARTS):
+                    shopper = f"&shopper_id=shopper-{cart // VIEWS}" if named else ""
+                    await _call(app, f"cart_id=c{cart}&k=10{shopper}")
+                taken.append((process_time() - start) / _CARTS * 1e6)
+        return median(plain), median(personal)
+
+
+def main() -> None:
+    """Print a table."""
+    print(f"{describe_machine()}\n\n| items | without, µs | with a shopper, µs | ratio |\n|---|---|---|---|")
+    mixture = replace(MIXTURE, own=_OWN)
+    for size in _SIZES:
+        with tempfile.TemporaryDirectory() as name:
+            folder = Path(name)
+            publish(folder / "store", size, mixture)
+            with EmbeddedValkey(folder / "valkey") as valkey:
+                settings = Settings(store=str(folder / "store"), redis_url=valkey.url, log_level="error")
+                with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+                    plain, personal = runner.run(_measure(create_app(settings), size))
+        print(f"| {size:,} | {plain:.0f} | {personal:.0f} | {personal / plain:.2f} |", flush=True)
+
+
+if __name__ == "__main__":
+    main()
