@@ -9,7 +9,7 @@ each basket is asked about several of its items, with the weight 1/|b| that an e
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
@@ -21,9 +21,10 @@ from training.baskets import Baskets
 from training.evaluation.queries import Queries, random_prefixes
 
 _DAYS = (10.0, 30.0, 90.0)  # scales of the recency weights that are tried
-_PREFIXES = 2  # per validation basket
+_PREFIXES = 4  # per validation basket
 _FIRST_ITEMS = 3  # per validation basket, for an empty cart
 _MOST_QUERIES = 4_000
+_QUERIES_OF_SCALE = 1_000  # that choose among the scales
 _LEAST_QUERIES = 50  # with fewer, histories are not used
 _LIKELY, _AT_RANDOM = 300, 300  # candidates beside the items of the history
 _SMALL = 1_000  # up to this catalogue size all items are candidates
@@ -47,6 +48,7 @@ _START: dict[str, Line] = {
     "repeats": (0.3, 0.0),
 }
 _SCORED = 8  # the first coefficients are exponents of features of candidates
+_RECENT = list(_START).index("recent")
 
 
 @dataclass(frozen=True)
@@ -83,7 +85,7 @@ def fit_own(
     own, first_own = (
         _Likelihood(model, these, [past[number] for number in numbers], weights, seed).fitted(gap_days)
         for these, numbers, weights in (
-            (queries, owners, np.ones(len(queries))),
+            (queries, owners, (queries.cart_sizes > 0).astype(np.float64)),
             (first, first_owners, 1 / asked.sizes[first_owners]),
         )
     )
@@ -97,9 +99,9 @@ def fit_own(
 def _first_items(asked: Baskets, rng: np.random.Generator) -> tuple[Queries, NDArray[np.int64]]:
     """Empty carts with a random item of their basket as the target, and the index of each query's basket."""
     drawn = [(n, row) for n, basket in enumerate(asked) for row in rng.permutation(basket)[:_FIRST_ITEMS]]
-    owners, targets = np.array(drawn, dtype=np.int64).T
-    empty = [np.empty(0, dtype=np.int32)] * len(drawn)
-    return Queries(empty, targets, np.zeros(len(drawn), dtype=np.int64)), owners
+    owners, targets = rng.permutation(np.array(drawn, dtype=np.int64))[:_MOST_QUERIES].T
+    empty = [np.empty(0, dtype=np.int32)] * len(owners)
+    return Queries(empty, targets, np.zeros(len(owners), dtype=np.int64)), owners
 
 
 def _loss(model: NextItem, queries: Queries, histories: Sequence[History] | None) -> float:
@@ -113,14 +115,8 @@ class _Candidates:
     """Rows whose scores make up the normaliser, the target last, with their features."""
 
     log_count: Array  # (C,): log of the number of rows each stands for; −∞ for the target
-    gain: Array
-    relevance: Array
-    popularity: Array
-    often: Array
-    known: Array
-    related: Array
-    first: Array
-    recent: Array  # (len(_DAYS), C)
+    features: Array  # (C, _SCORED): in the order of _START; `recent` is 0, see below
+    recent: Array  # (C, len(_DAYS))
 
 
 class _Likelihood:
@@ -140,57 +136,55 @@ class _Likelihood:
         log_size, self.log_baskets, self.repeats = (torch.tensor(column) for column in np.array(sizes).T)
         self.line = torch.stack([torch.ones_like(log_size), log_size], dim=1)  # (n, 2)
         self.cart = torch.tensor(np.array(cart))
-        self.weights = torch.tensor(weights / weights.sum())
-        parts = {
-            part.name: _padded([getattr(each, part.name) for each in found]) for part in fields(_Candidates)
-        }
-        self.log_count = parts.pop("log_count")
-        self.recent = parts.pop("recent")  # (len(_DAYS), n, C)
-        self.parts = parts
+        self.weights = torch.tensor(weights)
+        self.log_count = _padded([each.log_count for each in found], -np.inf)
+        self.features = _padded([each.features for each in found], 0.0)  # (n, C, _SCORED)
+        self.recent = _padded([each.recent for each in found], 0.0)  # (n, C, len(_DAYS))
 
-    def __call__(self, theta: torch.Tensor, days: int) -> torch.Tensor:
-        exponents = (self.line @ theta.T).T  # (11, n)
-        values = {**self.parts, "recent": self.recent[days]}
-        scores = torch.zeros_like(self.log_count)
-        for line, name in zip(exponents[:_SCORED], _START, strict=False):
-            scores = scores + line[:, None] * values[name]
-        own = scores[:, -1] - torch.logsumexp(scores + self.log_count, dim=1)
-        weight, baskets, repeats = exponents[_SCORED:]
-        logit = weight + baskets * self.log_baskets + repeats * self.repeats
+    def __call__(self, theta: torch.Tensor, days: int, queries: int) -> torch.Tensor:
+        """The mean over the first `queries`."""
+        exponents = self.line[:queries] @ theta.T  # (n, 11)
+        scored = exponents[:, :_SCORED].float()
+        scores = torch.bmm(self.features[:queries], scored[:, :, None])[:, :, 0]
+        scores = (scores + scored[:, _RECENT, None] * self.recent[:queries, :, days]).double()
+        own = scores[:, -1] - torch.logsumexp(scores + self.log_count[:queries], dim=1)
+        weight, baskets, repeats = exponents[:, _SCORED:].T
+        logit = weight + baskets * self.log_baskets[:queries] + repeats * self.repeats[:queries]
         mixed = torch.logaddexp(
-            torch.nn.functional.logsigmoid(logit) + own, torch.nn.functional.logsigmoid(-logit) + self.cart
+            torch.nn.functional.logsigmoid(logit) + own,
+            torch.nn.functional.logsigmoid(-logit) + self.cart[:queries],
         )
-        return -(self.weights * mixed).sum()
+        return -(self.weights[:queries] * mixed).sum() / self.weights[:queries].sum()
 
     def fitted(self, gap_days: float) -> Own:
-        """The coefficients with the best scale of the recency weights."""
-        found = [self._fitted(place) for place in range(len(_DAYS))]
-        best = int(np.argmin([loss for _, loss in found]))
-        return Own(**found[best][0], days=_DAYS[best], gap_days=gap_days)
-
-    def _fitted(self, days: int) -> tuple[dict[str, Line], float]:
-        """The coefficients by name for one scale of the recency weights, and their loss."""
+        """The coefficients with the best scale of the recency weights, chosen by a part of the queries."""
+        few = min(len(self.cart), _QUERIES_OF_SCALE)
         start = torch.tensor(list(_START.values()), dtype=torch.float64)
-        theta = start.clone().requires_grad_()
-        strength = 0.5 / (_PRIOR_VARIANCE * len(self.cart))
+        found = [self._fitted(place, few, start) for place in range(len(_DAYS))]
+        best = int(np.argmin([loss for _, loss in found]))
+        theta, _ = self._fitted(best, len(self.cart), found[best][0])
+        lines: list[Line] = [(float(constant), float(slope)) for constant, slope in theta]
+        return Own(**dict(zip(_START, lines, strict=True)), days=_DAYS[best], gap_days=gap_days)
+
+    def _fitted(self, days: int, queries: int, theta: torch.Tensor) -> tuple[torch.Tensor, float]:
+        """The coefficients for one scale of the recency weights, and their loss."""
+        middle = torch.tensor(list(_START.values()), dtype=torch.float64)
+        start, theta = theta, theta.clone().requires_grad_()
+        strength = 0.5 / (_PRIOR_VARIANCE * queries)
         optimiser = torch.optim.LBFGS(
-            [theta], max_iter=_ITERATIONS, tolerance_change=1e-6, line_search_fn="strong_wolfe"
+            [theta], max_iter=_ITERATIONS, tolerance_change=1e-5, line_search_fn="strong_wolfe"
         )
 
         def loss() -> torch.Tensor:
             optimiser.zero_grad()
-            value = self(theta, days) + strength * ((theta - start) ** 2).sum()
+            value = self(theta, days, queries) + strength * ((theta - middle) ** 2).sum()
             value.backward()  # type: ignore[no-untyped-call]
             return value
 
         optimiser.step(loss)  # type: ignore[no-untyped-call]
-        found = theta.detach()
-        if not bool(torch.isfinite(found).all()):
-            found = start
+        found = theta.detach() if bool(torch.isfinite(theta).all()) else start
         with torch.no_grad():
-            final = float(self(found, days))
-        lines = [(float(constant), float(slope)) for constant, slope in found]
-        return dict(zip(_START, lines, strict=True)), final
+            return found, float(self(found, days, queries))
 
 
 def _candidates(
@@ -212,34 +206,26 @@ def _candidates(
     log_count = np.zeros(len(rows))
     log_count[len(chosen) : -1] = np.log(max(len(others), 1) / max(len(drawn), 1))
     log_count[-1] = -np.inf
-    relevance, often = np.zeros(size), np.zeros(size)
-    relevance[prediction.relevance[0]] = prediction.relevance[1]
-    known, recent, related = np.zeros(size), np.zeros((len(_DAYS), size)), np.zeros(size)
-    for place, days in enumerate(_DAYS):
-        recent[place, history.items], often[history.items] = model.own_counts(history, days)
-    known[history.items] = model.kernel.log_weights[history.items]
-    places, logs = model.log_relevance(history.main_items)
-    related[places] = logs
+    features, recent = np.zeros((size, _SCORED)), np.zeros((size, len(_DAYS)))
+    feature = dict(zip(_START, features.T, strict=False))
     assert model.baskets is not None
-    return _Candidates(
-        log_count,
-        prediction.log_gains[rows],
-        relevance[rows],
-        model.kernel.log_weights[rows],
-        often[rows],
-        known[rows],
-        related[rows],
-        model.baskets.log_first[rows].astype(np.float64),
-        recent[:, rows],
-    )
+    feature["gain"][:], feature["popularity"][:] = prediction.log_gains, model.kernel.log_weights
+    feature["first"][:] = model.baskets.log_first
+    for name, (places, logs) in (
+        ("relevance", prediction.relevance),
+        ("related", model.log_relevance(history.main_items)),
+    ):
+        feature[name][places] = logs
+    for place, days in enumerate(_DAYS):
+        recent[history.items, place], feature["often"][history.items] = model.own_counts(history, days)
+    feature["known"][history.items] = model.kernel.log_weights[history.items]
+    return _Candidates(log_count, features[rows], recent[rows])
 
 
-def _padded(arrays: Sequence[Array]) -> torch.Tensor:
-    """Arrays (…, C) of different widths as one (…, n, C); the target stays last, padding counts nothing."""
-    width = max(array.shape[-1] for array in arrays)
-    fill = -np.inf if np.isinf(arrays[0][..., -1]).all() else 0.0
-    padded = np.full((*arrays[0].shape[:-1], len(arrays), width), fill)
+def _padded(arrays: Sequence[Array], fill: float) -> torch.Tensor:
+    """Arrays (C, …) of different lengths as one (n, C, …) in float32; the target stays last."""
+    length = max(len(array) for array in arrays)
+    padded = np.full((len(arrays), length, *arrays[0].shape[1:]), fill, dtype=np.float32)
     for number, array in enumerate(arrays):
-        padded[..., number, : array.shape[-1] - 1] = array[..., :-1]
-        padded[..., number, -1] = array[..., -1]
-    return torch.tensor(padded)
+        padded[number, : len(array) - 1], padded[number, -1] = array[:-1], array[-1]
+    return torch.from_numpy(padded)
