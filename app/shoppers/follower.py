@@ -67,7 +67,7 @@ class Follower:
         return [(entry, dict(zip(fields[::2], fields[1::2], strict=True))) for entry, fields in found or []]
 
     async def _call_script(self, lease: int) -> Any:
-        with self._link.call(writes=True):
+        with self._link.call():  # a server without memory still renews leases
             return await self._script(
                 keys=[_LEASE, _POSITION, PURCHASE_LOG], args=[self._name, lease, _ENTRIES_AT_ONCE]
             )

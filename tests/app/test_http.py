@@ -196,9 +196,14 @@ def test_missing_admin_key_returns_401_and_wrong_one_403(shop: httpx.Client) -> 
 @pytest.mark.parametrize(
     ("path", "body", "where", "text"),
     [
-        ("/carts/x/items", {"item_id": "a", "amount": 2}, "body.amount", "only item_id, quantity"),
+        (
+            "/carts/x/items",
+            {"item_id": "a", "amount": 2},
+            "body.amount",
+            "only shopper_id, item_id, quantity",
+        ),
         ("/carts/x/items", {"items": [{"item_id": 7}]}, "body.items.0.item_id", "valid string"),
-        ("/carts/x/items", {"items": [], "note": ""}, "body.note", "only items"),
+        ("/carts/x/items", {"items": [], "note": ""}, "body.note", "only shopper_id, items"),
         ("/recommend", {"boosts": {"item": {}}}, "body.boosts.item", "only items, categories"),
         ("/recommend/batch", {"carts": [{"cart": "a"}]}, "body.carts.0.cart", "only cart_id, items"),
         ("/training-jobs", {"options": {"step": 1}}, "body.options.step", "only kernel, rank"),

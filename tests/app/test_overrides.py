@@ -198,7 +198,7 @@ def test_readyz_reports_a_failed_item_watcher_and_its_recovery(
         return reason
 
     assert service.client.get("/readyz").json()["watchers"] == dict.fromkeys(
-        ("models", "activations", "items")
+        ("models", "activations", "items", "shoppers")
     )
     client.lpush("tripod:items:changes", "not a number")
     reason = eventually(watcher, "the failure of the watcher is not reported")

@@ -12,6 +12,7 @@ NEED_TORCH = (
     "training.cli",
     "training.fitting",
     "training.next_item.mixture",
+    "training.next_item.own",
     "training.next_item.search",
     "training.next_item.tuning",
     "training.paper.experiments",

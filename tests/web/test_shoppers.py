@@ -133,7 +133,7 @@ def test_forget_me_asks_twice_and_says_what_was_forgotten(personal: Service, vis
 
     page.get_by_role("button", name="Forget me").click()
     page.get_by_role("button", name="Forget", exact=True).click()
-    page.get_by_label("Key").fill(ADMIN_KEY)
+    page.get_by_label("Key", exact=True).fill(ADMIN_KEY)
     page.keyboard.press("Enter")
     message = page.locator("#shopper-message")
     expect(message).to_have_text(f"Forgotten about {GONE}: the profile, 2 carts, 1 purchase.")
@@ -153,7 +153,7 @@ def test_forget_me_with_a_wrong_key_changes_nothing(personal: Service, visit: Vi
     shop_as(page, BUYER)
     page.get_by_role("button", name="Forget me").click()
     page.get_by_role("button", name="Forget", exact=True).click()
-    page.get_by_label("Key").fill("a wrong key of some length")
+    page.get_by_label("Key", exact=True).fill("a wrong key of some length")
     page.keyboard.press("Enter")
     expect(page.locator("#shopper-message")).to_have_text(
         "The X-Admin-Key header does not match TRIPOD_ADMIN_KEY."
@@ -172,7 +172,7 @@ def test_accessibility_of_shopping_as_a_household(
     page.get_by_label("Shop as", exact=True).focus()
     page.keyboard.press("ArrowDown")
     expect(page.get_by_role("heading", name="You may be about to buy")).to_be_visible()
-    page.locator("[data-item='film-9'] .because summary").click()
+    page.locator(".because summary").first.click()
     assert violations(page) == []
     assert page.evaluate("document.documentElement.scrollWidth") <= width
     page.get_by_role("button", name="Forget me").click()
