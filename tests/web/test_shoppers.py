@@ -121,7 +121,7 @@ def test_nobody_gets_a_copy_of_the_cart(personal: Service, visit: Visit) -> None
 def test_forget_me_asks_twice_and_says_what_was_forgotten(personal: Service, visit: Visit) -> None:
     buy(personal.client, GONE, "film-3")
     wait_for_baskets(personal.client, quote(GONE, safe=""), 1)
-    page = visit(personal)
+    page = visit(personal, expected="404 (Not Found)")  # of the deleted cart
     expect(page.get_by_role("button", name="Forget me")).to_be_hidden()
     shop_as(page, GONE)
     put_into_cart(page, "Camera 6")
