@@ -28,7 +28,7 @@ from app.redis.embedded import EmbeddedValkey
 from app.settings import Settings
 from app.shoppers.store import BoughtBasket, ProfileChange, ProfileStore
 from benchmarks.http import CART, MIXTURE, VIEWS, publish
-from benchmarks.machine import describe_machine
+from benchmarks.machine import describe_machine, save_results
 from ndpp.mixture import Own
 
 _SIZES = (1_000, 3_300, 10_000)
@@ -110,8 +110,9 @@ async def _measure(app: FastAPI, size: int) -> tuple[float, float]:
 
 
 def main() -> None:
-    """Print a table."""
+    """Print a table and save benchmarks/results/shoppers.json."""
     print(f"{describe_machine()}\n\n| items | without, µs | with a shopper, µs | ratio |\n|---|---|---|---|")
+    runs = []
     mixture = replace(MIXTURE, own=_OWN)
     for size in _SIZES:
         with tempfile.TemporaryDirectory() as name:
@@ -122,6 +123,8 @@ def main() -> None:
                 with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
                     plain, personal = runner.run(_measure(create_app(settings), size))
         print(f"| {size:,} | {plain:.0f} | {personal:.0f} | {personal / plain:.2f} |", flush=True)
+        runs.append({"items": size, "plain": plain, "personal": personal})
+    save_results("shoppers", {"runs": runs})
 
 
 if __name__ == "__main__":
