@@ -33,7 +33,8 @@ def write_page(quality: dict[str, Any], speed: dict[str, Any]) -> None:
         "in two ways: one of its items given the others and the history (hit@10, NDCG@10), and the whole "
         "basket given the history alone (recall@10), also split into items that the shopper had bought "
         "before (repeat) and had not (explore). All models learn from the same baskets, and no list holds "
-        "items of the cart. Figures are in percent, with 95 % intervals; leads are paired by shopper. ([How the model uses a history](model.md))",
+        "items of the cart. Figures are in percent, with 95 % intervals; leads are paired by shopper. "
+        "([How the model uses a history](model.md))",
         *(part for run in quality["runs"] for part in _data_set(run)),
         _speed(speed),
     ]
