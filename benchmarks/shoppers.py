@@ -48,6 +48,7 @@ _OWN = Own(
     repeats=(0.5, 0.2),
     days=30.0,
     gap_days=7.0,
+    longest_gap=100.0,
 )
 
 

@@ -54,9 +54,13 @@ class History:
         """In how many baskets each of `items` is."""
         return np.bincount(self._distinct[1]).astype(np.float64)
 
-    def decayed_counts(self, days: float) -> Vector:
-        """Σ exp(−age / days) over the baskets with each of `items`."""
-        return np.bincount(self._distinct[1], np.exp(self.ages / -days)).astype(np.float64, copy=False)
+    def decayed_counts(self, days: float, longest_gap: float = np.inf) -> Vector:
+        """Σ exp(−age / days) over the baskets with each of `items`.
+
+        If the last basket is older than `longest_gap` days, all ages count from that much after it.
+        """
+        ages = self.ages - max(self.ages.min() - longest_gap, 0.0)
+        return np.bincount(self._distinct[1], np.exp(ages / -days)).astype(np.float64, copy=False)
 
     @cached_property
     def main_items(self) -> Indices:

@@ -77,6 +77,7 @@ class Own:
     repeats: Line
     days: float  # of the recency weights
     gap_days: float  # the usual time between two baskets, for histories without dates
+    longest_gap: float  # days since the last basket, at most: nothing was learned about longer absences
     related: Line = (0.0, 0.0)
     first: Line = (0.0, 0.0)
 

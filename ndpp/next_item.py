@@ -89,11 +89,12 @@ class NextItem:
         rows, values = self.relevance.above_floor(items)
         return rows, np.log(values / self.relevance.floor)
 
-    def own_counts(self, history: History, days: float) -> tuple[Vector, Vector]:
+    def own_counts(self, history: History, days: float, longest_gap: float = np.inf) -> tuple[Vector, Vector]:
         """log(1 + recent_i / s_i) and log(1 + count_i / s_i) of the history's items, see `Own`."""
         assert self.baskets is not None
         scale = _OWN_SCALE * np.exp(-0.5 * self.baskets.rarity[history.items].astype(np.float64))
-        return np.log1p(history.decayed_counts(days) / scale), np.log1p(history.counts / scale)
+        recent = history.decayed_counts(days, longest_gap)
+        return np.log1p(recent / scale), np.log1p(history.counts / scale)
 
     def log_gains(self, gains: FloatArray, rows: slice | Indices) -> Vector:
         """log max(Δ_i, least_gain · L_ii) of `rows` in float64; −∞ where that is 0."""
@@ -191,7 +192,7 @@ class Prediction:
         assert model.baskets is not None
         assert history is not None
         scores += at(own.first, size) * model.baskets.log_first[rows]
-        recent, often = model.own_counts(history, own.days)
+        recent, often = model.own_counts(history, own.days, own.longest_gap)
         boosts = at(own.recent, size) * recent + at(own.often, size) * often
         boosts += at(own.known, size) * model.kernel.log_weights[history.items]
         for values, exponent in (((history.items, boosts), 1.0), (self.related, at(own.related, size))):

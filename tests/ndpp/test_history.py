@@ -23,6 +23,16 @@ def test_counts_ages_and_last_purchases_per_item() -> None:
     assert history.holds(np.array([4, 5, 7])) == 2
 
 
+def test_longest_gap_moves_old_histories_and_keeps_recent_ones() -> None:
+    history = History.of(BASKETS, AGES)
+    returned = History.of(BASKETS, [1020.0, 1010.0, 1003.0])
+    assert history is not None
+    assert returned is not None
+    assert returned.decayed_counts(30, 3.0).tolist() == pytest.approx(history.decayed_counts(30).tolist())
+    assert history.decayed_counts(30, 50.0).tolist() == history.decayed_counts(30).tolist()
+    assert returned.last.tolist() == [1020, 1003, 1003]  # what is shown stays true
+
+
 def test_no_items_make_no_history() -> None:
     assert History.of([], []) is None
     assert History.of([[], []], [1.0, 2.0]) is None

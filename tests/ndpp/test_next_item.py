@@ -30,6 +30,7 @@ MIXTURE = Mixture(
         repeats=(0.5, 0.2),
         days=30.0,
         gap_days=7.0,
+        longest_gap=100.0,
         related=(0.3, 0.1),
         first=(0.2, -0.1),
     ),
@@ -45,6 +46,7 @@ MIXTURE = Mixture(
         repeats=(0.0, 0.0),
         days=10.0,
         gap_days=7.0,
+        longest_gap=100.0,
         related=(0.6, 0.0),
     ),
 )

@@ -3,6 +3,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections.abc import Callable
+from datetime import UTC, datetime
 from pathlib import Path
 
 import numpy as np
@@ -30,6 +31,8 @@ def test_groceries_baskets_are_readable(groceries: DemoFiles) -> None:
     assert data.dropped.duplicate_rows == 0
     assert data.baskets.sizes.max() <= 100
     assert data.baskets.timestamps is not None
+    age = np.datetime64(datetime.now(UTC).replace(tzinfo=None)) - data.baskets.timestamps.max()
+    assert np.timedelta64(0) <= age < np.timedelta64(8, "D")
     table = read_item_table(str(groceries.items))
     assert set(data.baskets.catalogue) <= set(table["item_id"])
 

@@ -31,6 +31,7 @@ _SMALL = 1_000  # up to this catalogue size all items are candidates
 _ITERATIONS = 80
 _LEAST = 1e-300  # probability, for logarithms
 _PRIOR_VARIANCE = 0.5  # of each coefficient around its start value
+_LONGEST_GAP = 0.98  # quantile of the days since the last basket
 
 Array = NDArray[np.float64]
 
@@ -81,9 +82,12 @@ def fit_own(
     if len(queries) < _LEAST_QUERIES or model.baskets is None:
         return None
     queries, owners = queries.first(_MOST_QUERIES), owners[:_MOST_QUERIES]
+    longest_gap = float(np.quantile([history.ages.min() for history in past], _LONGEST_GAP))
     first, first_owners = _first_items(asked, rng)
     own, first_own = (
-        _Likelihood(model, these, [past[number] for number in numbers], weights, seed).fitted(gap_days)
+        _Likelihood(model, these, [past[number] for number in numbers], weights, seed).fitted(
+            gap_days, longest_gap
+        )
         for these, numbers, weights in (
             (queries, owners, (queries.cart_sizes > 0).astype(np.float64)),
             (first, first_owners, 1 / asked.sizes[first_owners]),
@@ -156,7 +160,7 @@ class _Likelihood:
         )
         return -(self.weights[:queries] * mixed).sum() / self.weights[:queries].sum()
 
-    def fitted(self, gap_days: float) -> Own:
+    def fitted(self, gap_days: float, longest_gap: float) -> Own:
         """The coefficients with the best scale of the recency weights, chosen by a part of the queries."""
         few = min(len(self.cart), _QUERIES_OF_SCALE)
         start = torch.tensor(list(_START.values()), dtype=torch.float64)
@@ -164,7 +168,12 @@ class _Likelihood:
         best = int(np.argmin([loss for _, loss in found]))
         theta, _ = self._fitted(best, len(self.cart), found[best][0])
         lines: list[Line] = [(float(constant), float(slope)) for constant, slope in theta]
-        return Own(**dict(zip(_START, lines, strict=True)), days=_DAYS[best], gap_days=gap_days)
+        return Own(
+            **dict(zip(_START, lines, strict=True)),
+            days=_DAYS[best],
+            gap_days=gap_days,
+            longest_gap=longest_gap,
+        )
 
     def _fitted(self, days: int, queries: int, theta: torch.Tensor) -> tuple[torch.Tensor, float]:
         """The coefficients for one scale of the recency weights, and their loss."""

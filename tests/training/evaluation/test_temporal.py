@@ -47,7 +47,10 @@ def tripod(train: Baskets) -> TripodModel:
     """Popularity, and with a history mostly what the shopper buys."""
     shares = train.counts / len(train)
     kernel = Kernel(np.zeros((ITEMS, 1)), np.zeros((1, 1)), shares / (1 - shares))
-    none = Own(**{field.name: (0.0, 0.0) for field in fields(Own)} | {"days": 30.0, "gap_days": 7.0})
+    none = Own(
+        **{field.name: (0.0, 0.0) for field in fields(Own)}
+        | {"days": 30.0, "gap_days": 7.0, "longest_gap": 100.0}
+    )
     own = replace(none, gain=(0.1, 0.0), recent=(1.0, 0.0), often=(1.0, 0.0), weight=(3.0, 0.0))
     mixture = replace(START.mixture(0.5), own=own)
     return TripodModel(NextItem(kernel, mixture, None, index_baskets(train)))
