@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -25,6 +26,15 @@ _OWN_SCALE = 0.15  # of s_i in `Own`
 _NUMBERS_AT_ONCE = 4_000_000  # gains of a batch of carts: 16 MB in float32
 
 
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """What a history says, in the logarithms of `Own`."""
+
+    recent: Vector  # log(1 + recent_i / s_i) of the history's items
+    often: Vector  # log(1 + count_i / s_i) of the history's items
+    related: Sparse  # log(r_i(h) / floor): the relevance of items to those that the shopper buys most
+
+
 @dataclass(frozen=True, eq=False)
 class NextItem:
     """A model that predicts the next item of a cart."""
@@ -34,6 +44,9 @@ class NextItem:
     relevance: Relevance | None = None
     baskets: BasketIndex | None = None
     dense: DenseKernel | None = field(default=None, repr=False)  # faster gains in a small catalogue
+    _evidence: WeakKeyDictionary[History, dict[float, Evidence]] = field(
+        default_factory=WeakKeyDictionary, init=False, repr=False
+    )
 
     @cached_property
     def log_usual(self) -> Vector:
@@ -88,6 +101,14 @@ class NextItem:
             return nothing()
         rows, values = self.relevance.above_floor(items)
         return rows, np.log(values / self.relevance.floor)
+
+    def evidence(self, history: History, own: Own) -> Evidence:
+        """What a history says about its items and others, computed once for each history."""
+        known = self._evidence.setdefault(history, {})
+        if own.days not in known:
+            recent, often = self.own_counts(history, own.days, own.longest_gap)
+            known[own.days] = Evidence(recent, often, self.log_relevance(history.main_items))
+        return known[own.days]
 
     def own_counts(self, history: History, days: float, longest_gap: float = np.inf) -> tuple[Vector, Vector]:
         """log(1 + recent_i / s_i) and log(1 + count_i / s_i) of the history's items, see `Own`."""
@@ -192,19 +213,12 @@ class Prediction:
         assert model.baskets is not None
         assert history is not None
         scores += at(own.first, size) * model.baskets.log_first[rows]
-        recent, often = model.own_counts(history, own.days, own.longest_gap)
-        boosts = at(own.recent, size) * recent + at(own.often, size) * often
+        found = model.evidence(history, own)
+        boosts = at(own.recent, size) * found.recent + at(own.often, size) * found.often
         boosts += at(own.known, size) * model.kernel.log_weights[history.items]
-        for values, exponent in (((history.items, boosts), 1.0), (self.related, at(own.related, size))):
+        for values, exponent in (((history.items, boosts), 1.0), (found.related, at(own.related, size))):
             places, logs = _restricted(values, rows)
             scores[places] += exponent * logs
-
-    @cached_property
-    def related(self) -> Sparse:
-        """log(r_i(h) / floor): the relevance of items to those that the shopper buys most."""
-        if self.history is None:
-            return nothing()
-        return self.model.log_relevance(self.history.main_items)
 
     def expert_shares(self, rows: Indices) -> Matrix:
         """w_e P_e(i | cart) of some rows outside the cart, from gains in float64, (4, n)."""
