@@ -22,7 +22,7 @@ from benchmarks.temporal_page import write_page
 from model_store import ModelStore
 from training.demo import write_demo_data
 
-_PARTS = ("protocol", "seed", "models", "skipped", "paired", "next_basket", "calibration")
+_PARTS = ("facts", "protocol", "seed", "models", "skipped", "paired", "next_basket", "calibration")
 _DEMO_OPTIONS = ["--min-item-count", "20", "--rank", "50", "--skew-rank", "100", "--steps", "600"]
 
 console = Console()
@@ -61,7 +61,9 @@ def _measure(name: str, baskets: Path, shoppers: int, options: list[str], folder
         subprocess.run(command, check=True)
     models = ModelStore(store)
     report = json.loads(models.read_file(models.open().version, "report.json"))
-    return {"data": name, **{part: report[part] for part in _PARTS}, "facts": report["facts"]}
+    for found in report["models"].values():
+        del found["by_size"]
+    return {"data": name, **{part: report[part] for part in _PARTS}}
 
 
 def _saved(name: str) -> dict[str, Any]:
