@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from ndpp.kernel import Indices, Vector
-from ndpp.sparse import find
+from ndpp.sparse import Sparse, find
 
 _MAIN_ITEMS, _MAIN_DAYS = 20, 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """What a history says, in the logarithms of `ndpp.mixture.Own`."""
+
+    recent: Vector  # log(1 + recent_i / s_i) of the history's items
+    often: Vector  # log(1 + count_i / s_i) of the history's items
+    related: Sparse  # log(r_i(h) / floor): the relevance of items to those that the shopper buys most
 
 
 @dataclass(frozen=True, eq=False)
@@ -22,6 +31,7 @@ class History:
     rows: Indices  # (total,): an item of several baskets occurs several times
     ages: Vector  # (total,): in days, 0 or more
     baskets: int  # those that hold a known item
+    evidence: dict[Hashable, Evidence] = field(default_factory=dict, init=False, repr=False)  # by model
 
     @classmethod
     def of(cls, baskets: Sequence[ArrayLike], ages: Sequence[float]) -> History | None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -14,7 +13,7 @@ from ndpp.basket_index import BasketIndex
 from ndpp.batch import condition_many
 from ndpp.conditional import Conditional, condition
 from ndpp.dense_kernel import DenseKernel
-from ndpp.history import History
+from ndpp.history import Evidence, History
 from ndpp.kernel import FloatArray, Indices, Kernel, Matrix, Vector
 from ndpp.mixture import Mixture, Own, at
 from ndpp.relevance import Relevance
@@ -26,15 +25,6 @@ _OWN_SCALE = 0.15  # of s_i in `Own`
 _NUMBERS_AT_ONCE = 4_000_000  # gains of a batch of carts: 16 MB in float32
 
 
-@dataclass(frozen=True, slots=True)
-class Evidence:
-    """What a history says, in the logarithms of `Own`."""
-
-    recent: Vector  # log(1 + recent_i / s_i) of the history's items
-    often: Vector  # log(1 + count_i / s_i) of the history's items
-    related: Sparse  # log(r_i(h) / floor): the relevance of items to those that the shopper buys most
-
-
 @dataclass(frozen=True, eq=False)
 class NextItem:
     """A model that predicts the next item of a cart."""
@@ -44,9 +34,6 @@ class NextItem:
     relevance: Relevance | None = None
     baskets: BasketIndex | None = None
     dense: DenseKernel | None = field(default=None, repr=False)  # faster gains in a small catalogue
-    _evidence: WeakKeyDictionary[History, dict[float, Evidence]] = field(
-        default_factory=WeakKeyDictionary, init=False, repr=False
-    )
 
     @cached_property
     def log_usual(self) -> Vector:
@@ -104,11 +91,13 @@ class NextItem:
 
     def evidence(self, history: History, own: Own) -> Evidence:
         """What a history says about its items and others, computed once for each history."""
-        known = self._evidence.setdefault(history, {})
-        if own.days not in known:
+        key = self, own.days
+        found = history.evidence.get(key)
+        if found is None:
             recent, often = self.own_counts(history, own.days, own.longest_gap)
-            known[own.days] = Evidence(recent, often, self.log_relevance(history.main_items))
-        return known[own.days]
+            found = Evidence(recent, often, self.log_relevance(history.main_items))
+            history.evidence[key] = found
+        return found
 
     def own_counts(self, history: History, days: float, longest_gap: float = np.inf) -> tuple[Vector, Vector]:
         """log(1 + recent_i / s_i) and log(1 + count_i / s_i) of the history's items, see `Own`."""

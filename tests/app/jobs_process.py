@@ -19,7 +19,15 @@ from training.synthetic import generate_baskets
 
 KEY = "an admin key for tests"
 ADMIN = {"X-Admin-Key": KEY}
-QUICK = {"rank": 6, "skew_rank": 8, "steps": 60, "batch_size": 200, "learning_rate": 0.03, "report": False}
+QUICK = {
+    "rank": 6,
+    "skew_rank": 8,
+    "steps": 60,
+    "batch_size": 200,
+    "learning_rate": 0.03,
+    "tune": "none",
+    "report": False,
+}
 LONG = {"rank": 6, "skew_rank": 8, "steps": 1_000_000, "patience": 1_000_000, "batch_size": 50}
 
 

@@ -47,7 +47,9 @@ def test_service_works_without_carts_while_redis_is_unavailable_and_recovers(
     assert shop.post("/carts/kept/items", json={"item_id": "camera-0"}).json()["items"][0]["quantity"] == 2
     assert shop.post("/carts/kept/checkout").status_code == 200
     messages = [event["event"] for event in service.events() if event["event"].startswith("redis ")]
-    assert messages == ["redis unavailable", "redis available again"]
+    # A call that began before the restart may fail after one that succeeded.
+    once = ["redis unavailable", "redis available again"]
+    assert messages in (once, 2 * once)
     assert service.metric("tripod_redis_seconds_count.*error") > 0
 
 

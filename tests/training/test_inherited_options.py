@@ -208,9 +208,9 @@ def test_warm_start_holds_out_no_more_than_previous_version(
         assert f"version {active.version} does not say" in found.no_verdict
         assert "train once with init: scaled and activate: always" in found.no_verdict
         store.activate(
-            ordered(store, Retraining(data=data, report=False, options={"init": "scaled"})).version
+            ordered(store, Retraining(data=data, report=False, options={"init": "scaled", "tune": "none"})).version
         )
-        assert ordered(store, Retraining(data=data, report=False, options={"init": "previous"})).verdict
+        assert ordered(store, Retraining(data=data, report=False, options={"init": "previous", "tune": "none"})).verdict
 
 
 def test_fit_warns_that_warm_start_holds_out_fewer_baskets(

@@ -48,7 +48,7 @@ def test_first_model_has_no_verdict_and_second_is_compared(planted: Baskets, tmp
     assert noted(store, second.version)["held_out_below"] == 0.05
 
 
-@pytest.mark.parametrize("holdout", [[], ["--holdout", 100]])
+@pytest.mark.parametrize("holdout", [[], ["--holdout", 100, "--tune", "none"]])
 def test_retraining_is_compared_with_version_made_by_fit(
     training: Run, planted_file: Path, tmp_path: Path, holdout: list[object]
 ) -> None:
