@@ -207,10 +207,12 @@ def test_warm_start_holds_out_no_more_than_previous_version(
         assert found.no_verdict is not None
         assert f"version {active.version} does not say" in found.no_verdict
         assert "train once with init: scaled and activate: always" in found.no_verdict
-        store.activate(
-            ordered(store, Retraining(data=data, report=False, options={"init": "scaled", "tune": "none"})).version
+        first, second = (
+            Retraining(data=data, report=False, options={"init": init, "tune": "none"})
+            for init in ("scaled", "previous")
         )
-        assert ordered(store, Retraining(data=data, report=False, options={"init": "previous", "tune": "none"})).verdict
+        store.activate(ordered(store, first).version)
+        assert ordered(store, second).verdict
 
 
 def test_fit_warns_that_warm_start_holds_out_fewer_baskets(
