@@ -113,7 +113,8 @@ def test_without_a_worker_one_job_waits_with_a_note(shop_with_jobs: Service, ope
 def test_job_reports_its_steps_and_a_second_job_is_compared(
     folder: Path, operator: Operator, worker: Worker
 ) -> None:
-    job_id = operator.start(options=QUICK | {"evaluate_every": 10, "tune": "quick"})["job_id"]
+    options = QUICK | {"evaluate_every": 10, "tune": "quick"}
+    job_id = operator.start(options=options)["job_id"]
     events = list(operator.follow(job_id))
     jobs = [job for _, job in events]
     assert jobs[-1]["state"] == "succeeded", worker.log_path.read_text()
@@ -144,7 +145,7 @@ def test_job_reports_its_steps_and_a_second_job_is_compared(
     assert second["state"] == "succeeded"
     assert second["options_used"] == jobs[-1]["options_used"] | {"init": "previous", "report": True}
     assert (
-        QUICK.items() - {("report", False)}
+        options.items() - {("report", False)}
         <= {name: value for name, value in second["options_used"].items() if name != "columns"}.items()
     )
     assert second["gate"]["rival"] == jobs[-1]["version"]
