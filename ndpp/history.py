@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ndpp.kernel import Indices, Vector
+from ndpp.kernel import FloatArray, Indices, Vector
 from ndpp.sparse import Sparse, find
 
 _MAIN_ITEMS, _MAIN_DAYS = 20, 60.0
@@ -84,6 +84,22 @@ class History:
         latest = np.full(len(self.items), np.inf)
         np.minimum.at(latest, self._distinct[1], self.ages)
         return latest
+
+    @cached_property
+    def _visits(self) -> tuple[Indices, Vector]:
+        """The basket of each purchase, by its age, and the number of items in each basket."""
+        visits: Indices = np.unique(self.ages, return_inverse=True)[1]
+        return visits, np.bincount(visits).astype(np.float64)
+
+    def votes(self, cart: Indices, rarity: FloatArray) -> Vector:
+        """Σ s_b² over the baskets b with each of `items`, where s_b is the similarity of b and the cart.
+
+        s_b = Σ_{y ∈ cart ∩ b} rarity_y / √|b|, as in `BasketIndex.similar`.
+        """
+        visits, sizes = self._visits
+        shared = rarity[self.rows] * find(self.rows, np.sort(cart))[1]
+        squares = np.bincount(visits, shared) ** 2 / sizes
+        return np.bincount(self._distinct[1], squares[visits]).astype(np.float64, copy=False)
 
     def holds(self, rows: Indices) -> int:
         """How many of the rows were bought before."""

@@ -59,18 +59,22 @@ class Habit:
 class Own:
     """The shopper's own purchases, beside what goes with the cart.
 
-    P_own(i | Y, h) ∝ Δ_i^a · r_i(Y)^b · L_ii^c · r_i(h)^e · f_i^u, and for an item of the history also times
-    (1 + recent_i / s_i)^p · (1 + count_i / s_i)^o · L_ii^k with s_i = 0.15 √(share of baskets with i),
-    so that what is rare elsewhere says more. r_i(h) is the relevance of i to the items that the shopper buys
-    most, and recent_i the count with weights exp(−age / days).
+    P_own(i | Y, h) ∝ P(i | Y)^a · L_ii^c · f_i^u · r_i(h)^e, and for an item of the history also times
+    (1 + recent_i / s_i)^p · (1 + count_i / s_i)^o · (1 + votes_i)^q · L_ii^k with
+    s_i = 0.15 √(share of baskets with i), so that what is rare elsewhere says more. P(i | Y) is that of the
+    other experts, r_i(h) the relevance of i to the items that the shopper buys most, recent_i the count with
+    weights exp(−age / days), and votes_i = Σ s_b² the votes of the shopper's own baskets with i by their
+    similarity to the cart.
     logit w = weight + baskets · log(number of baskets in h) + repeats · logit(share of the cart in h).
     """
 
-    gain: Line
-    relevance: Line
+    cart: Line
     popularity: Line
+    first: Line
+    related: Line
     recent: Line
     often: Line
+    votes: Line
     known: Line
     weight: Line
     baskets: Line
@@ -78,8 +82,6 @@ class Own:
     days: float  # of the recency weights
     gap_days: float  # the usual time between two baskets, for histories without dates
     longest_gap: float  # days since the last basket, at most: nothing was learned about longer absences
-    related: Line = (0.0, 0.0)
-    first: Line = (0.0, 0.0)
 
     def share(self, size: int, baskets: int, repeats: int) -> float:
         """w for a cart of `size` items, `repeats` of which are among those of the history's baskets."""

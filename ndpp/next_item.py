@@ -22,6 +22,7 @@ from ndpp.sparse import Sparse, find, nothing
 NO_VOTE = 1e-9  # the votes of an item without votes; a basket of the highest similarity votes with 1
 TOGETHER, BASKETS, HABIT, OWN = EXPERTS = range(4)
 _OWN_SCALE = 0.15  # of s_i in `Own`
+_LEAST = 1e-300  # probability, for logarithms
 _NUMBERS_AT_ONCE = 4_000_000  # gains of a batch of carts: 16 MB in float32
 
 
@@ -153,10 +154,13 @@ class Prediction:
     def _total_and_norms(self) -> tuple[Vector, list[float]]:
         """Σ_e w_e P_e, and the log of each expert's normaliser (∞ without scores)."""
         total, norms = np.zeros(self.model.kernel.size), [np.inf] * len(EXPERTS)
-        for expert, weight in enumerate(self.weights):
+        for expert, weight in enumerate(self.weights):  # `own` is the last: it uses the sum of the others
             if weight == 0:
                 continue
-            scores = self._scores(expert, self.log_gains, slice(None))
+            if expert == OWN:
+                scores = self._own_scores(total, slice(None))
+            else:
+                scores = self._scores(expert, self.log_gains, slice(None))
             scores[self.cart] = -np.inf
             highest = scores.max(initial=-np.inf)
             if highest == -np.inf:
@@ -170,7 +174,7 @@ class Prediction:
         return total, norms
 
     def _scores(self, expert: int, log_gains: Vector, rows: slice | Indices) -> Vector:
-        """The log-scores of an expert for `rows`, before normalisation, given the log-gains of these rows."""
+        """The log-scores of an expert but `own` for `rows`, before normalisation, given their log-gains."""
         mixture, size, kernel = self.model.mixture, len(self.cart), self.model.kernel
         if expert == BASKETS:
             assert mixture.baskets is not None
@@ -186,28 +190,31 @@ class Prediction:
             if self.model.baskets is not None:
                 scores += at(mixture.habit.first, size) * self.model.baskets.log_first[rows]
             return scores
-        chosen = mixture.own_at(size) if expert == OWN else mixture.together
-        assert chosen is not None
-        scores = at(chosen.gain, size) * log_gains
-        scores += at(chosen.popularity, size) * kernel.log_weights[rows]
+        together = mixture.together
+        scores = at(together.gain, size) * log_gains
+        scores += at(together.popularity, size) * kernel.log_weights[rows]
         places, logs = _restricted(self.relevance, rows)
-        scores[places] += at(chosen.relevance, size) * logs
-        if isinstance(chosen, Own):
-            self._add_history(chosen, scores, rows)
+        scores[places] += at(together.relevance, size) * logs
         return scores
 
-    def _add_history(self, own: Own, scores: Vector, rows: slice | Indices) -> None:
-        """Add to the log-scores of `rows` what the history says."""
+    def _own_scores(self, others: Vector, rows: slice | Indices) -> Vector:
+        """The log-scores of `own` for `rows`, given Σ w_e P_e of the other experts for these rows."""
         model, history, size = self.model, self.history, len(self.cart)
+        own = model.mixture.own_at(size)
+        assert own is not None
         assert model.baskets is not None
         assert history is not None
+        scores = at(own.cart, size) * np.log(np.maximum(others, _LEAST))
+        scores += at(own.popularity, size) * model.kernel.log_weights[rows]
         scores += at(own.first, size) * model.baskets.log_first[rows]
         found = model.evidence(history, own)
         boosts = at(own.recent, size) * found.recent + at(own.often, size) * found.often
+        boosts += at(own.votes, size) * np.log1p(history.votes(self.cart, model.baskets.rarity))
         boosts += at(own.known, size) * model.kernel.log_weights[history.items]
         for values, exponent in (((history.items, boosts), 1.0), (found.related, at(own.related, size))):
             places, logs = _restricted(values, rows)
             scores[places] += exponent * logs
+        return scores
 
     def expert_shares(self, rows: Indices) -> Matrix:
         """w_e P_e(i | cart) of some rows outside the cart, from gains in float64, (4, n)."""
@@ -215,7 +222,11 @@ class Prediction:
         shares = np.zeros((len(EXPERTS), len(rows)))
         for expert, (weight, norm) in enumerate(zip(self.weights, self._total_and_norms[1], strict=True)):
             if weight and norm < np.inf:
-                shares[expert] = weight * np.exp(self._scores(expert, logs, rows) - norm)
+                own = expert == OWN
+                scores = (
+                    self._own_scores(shares.sum(axis=0), rows) if own else self._scores(expert, logs, rows)
+                )
+                shares[expert] = weight * np.exp(scores - norm)
         return shares
 
     def leaving_out(self, rows: Indices) -> Matrix:

@@ -16,11 +16,11 @@ from tests.app.bundle_shop import bundle_draft
 
 ADMIN = {"X-Admin-Key": ADMIN_KEY}
 OWN = Own(
-    gain=(0.4, 0.1),
-    relevance=(0.5, -0.1),
+    cart=(0.5, 0.1),
     popularity=(0.3, 0.1),
     recent=(0.4, -0.1),
     often=(0.6, 0.1),
+    votes=(0.3, 0.1),
     known=(-0.2, 0.1),
     related=(0.2, 0.0),
     first=(0.1, -0.05),

@@ -23,6 +23,15 @@ def test_counts_ages_and_last_purchases_per_item() -> None:
     assert history.holds(np.array([4, 5, 7])) == 2
 
 
+def test_votes_of_own_baskets_grow_with_what_they_share_with_the_cart() -> None:
+    history = History.of(BASKETS, AGES)
+    assert history is not None
+    rarity = np.arange(10, dtype=np.float32)
+    assert history.votes(np.array([], dtype=np.intp), rarity).tolist() == [0, 0, 0]
+    found = history.votes(np.array([7, 2, 9]), rarity)  # {2, 4} shares 2, {4, 7} shares 7
+    assert found.tolist() == pytest.approx([2**2 / 2, 2**2 / 2 + 7**2 / 2, 7**2 / 2])
+
+
 def test_longest_gap_moves_old_histories_and_keeps_recent_ones() -> None:
     history = History.of(BASKETS, AGES)
     returned = History.of(BASKETS, [1020.0, 1010.0, 1003.0])

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from ndpp import BasketIndex, DenseKernel, History, Kernel, Mixture, NextItem, Relevance, condition
+from ndpp.kernel import FloatArray
 from ndpp.mixture import Habit, Own, SimilarBaskets, Together, at
 from ndpp.next_item import NO_VOTE
 from tests.ndpp.ndpp_reference import KINDS, dense_gains, make_kernel
@@ -19,11 +20,11 @@ MIXTURE = Mixture(
     habit=Habit((0.5, 0.1), (0.4, -0.2), (0.3, 0.2), (-0.3, -0.4)),
     least_gain=1e-4,
     own=Own(
-        gain=(0.4, 0.1),
-        relevance=(0.5, -0.1),
+        cart=(0.4, 0.1),
         popularity=(0.3, 0.1),
         recent=(0.4, -0.1),
         often=(0.6, 0.1),
+        votes=(0.3, 0.1),
         known=(-0.2, 0.1),
         weight=(-0.3, 0.2),
         baskets=(0.4, -0.1),
@@ -35,11 +36,11 @@ MIXTURE = Mixture(
         first=(0.2, -0.1),
     ),
     own_first=Own(
-        gain=(0.2, 0.0),
-        relevance=(0.0, 0.0),
+        cart=(0.2, 0.0),
         popularity=(0.3, 0.0),
         recent=(0.5, 0.0),
         often=(0.7, 0.0),
+        votes=(0.5, 0.0),
         known=(-0.1, 0.0),
         weight=(0.6, 0.0),
         baskets=(0.2, 0.0),
@@ -48,6 +49,7 @@ MIXTURE = Mixture(
         gap_days=7.0,
         longest_gap=100.0,
         related=(0.6, 0.0),
+        first=(0.0, 0.0),
     ),
 )
 PAST, AGES = [[2, 4], [4, 9, 2], [11]], [40.0, 12.0, 1.5]
@@ -137,8 +139,7 @@ def slow_probabilities(
         [np.full(SIZE, relevance.floor), matrix[main].sum(axis=0), support[main].sum(axis=0)]
     )
     score = (
-        gains ** at(own.gain, n)
-        * (r / relevance.floor) ** at(own.relevance, n)
+        parts.sum(axis=0) ** at(own.cart, n)
         * np.diag(L) ** at(own.popularity, n)
         * (r_past / relevance.floor) ** at(own.related, n)
         * np.exp(index.log_first.astype(float)) ** at(own.first, n)
@@ -148,6 +149,7 @@ def slow_probabilities(
         ages = [age for basket, age in zip(past, AGES, strict=True) if item in basket]
         score[item] *= (1 + sum(np.exp(-age / own.days) for age in ages) / scale) ** at(own.recent, n)
         score[item] *= (1 + len(ages) / scale) ** at(own.often, n)
+        score[item] *= (1 + slow_own_votes(past, cart, item, index.rarity)) ** at(own.votes, n)
         score[item] *= L[item, item] ** at(own.known, n)
     score[cart] = 0
     repeats = sum(any(item in basket for basket in past) for item in cart)
@@ -163,6 +165,15 @@ def model(request: pytest.FixtureRequest) -> NextItem:
     rng = np.random.default_rng(3)
     kernel = make_kernel(rng, SIZE, request.param, diagonal=True, scale=0.5)
     return NextItem(kernel, MIXTURE, relevance_of(rng), index_of(BASKETS, SIZE))
+
+
+def slow_own_votes(past: list[list[int]], cart: list[int], item: int, rarity: FloatArray) -> float:
+    """Σ over the shopper's baskets with the item of (Σ_{y ∈ cart ∩ basket} rarity_y)² / |basket|."""
+    return sum(
+        sum(float(rarity[y]) for y in cart if y in basket) ** 2 / len(basket)
+        for basket in past
+        if item in basket
+    )
 
 
 CARTS = [[], [3], [1, 2], [0, 4, 7], [11], [2, 3, 5, 8, 1]]

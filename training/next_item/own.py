@@ -36,14 +36,14 @@ _LONGEST_GAP = 0.98  # quantile of the days since the last basket
 Array = NDArray[np.float64]
 
 _START: dict[str, Line] = {
-    "gain": (0.3, 0.0),
-    "relevance": (0.3, 0.0),
+    "cart": (0.5, 0.0),
     "popularity": (0.1, 0.0),
+    "first": (0.1, 0.0),
+    "related": (0.1, 0.0),
     "recent": (0.3, 0.0),
     "often": (0.3, 0.0),
+    "votes": (0.1, 0.0),
     "known": (0.0, 0.0),
-    "related": (0.1, 0.0),
-    "first": (0.1, 0.0),
     "weight": (0.0, 0.0),
     "baskets": (0.3, 0.0),
     "repeats": (0.3, 0.0),
@@ -218,15 +218,13 @@ def _candidates(
     features, recent = np.zeros((size, _SCORED)), np.zeros((size, len(_DAYS)))
     feature = dict(zip(_START, features.T, strict=False))
     assert model.baskets is not None
-    feature["gain"][:], feature["popularity"][:] = prediction.log_gains, model.kernel.log_weights
-    feature["first"][:] = model.baskets.log_first
-    for name, (places, logs) in (
-        ("relevance", prediction.relevance),
-        ("related", model.log_relevance(history.main_items)),
-    ):
-        feature[name][places] = logs
+    feature["cart"][:] = np.log(np.maximum(prediction.probabilities, _LEAST))
+    feature["popularity"][:], feature["first"][:] = model.kernel.log_weights, model.baskets.log_first
+    places, logs = model.log_relevance(history.main_items)
+    feature["related"][places] = logs
     for place, days in enumerate(_DAYS):
         recent[history.items, place], feature["often"][history.items] = model.own_counts(history, days)
+    feature["votes"][history.items] = np.log1p(history.votes(prediction.cart, model.baskets.rarity))
     feature["known"][history.items] = model.kernel.log_weights[history.items]
     return _Candidates(log_count, features[rows], recent[rows])
 

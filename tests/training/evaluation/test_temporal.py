@@ -51,7 +51,7 @@ def tripod(train: Baskets) -> TripodModel:
         **{field.name: (0.0, 0.0) for field in fields(Own)}
         | {"days": 30.0, "gap_days": 7.0, "longest_gap": 100.0}
     )
-    own = replace(none, gain=(0.1, 0.0), recent=(1.0, 0.0), often=(1.0, 0.0), weight=(3.0, 0.0))
+    own = replace(none, cart=(0.1, 0.0), recent=(1.0, 0.0), often=(1.0, 0.0), weight=(3.0, 0.0))
     mixture = replace(START.mixture(0.5), own=own)
     return TripodModel(NextItem(kernel, mixture, None, index_baskets(train)))
 
