@@ -157,10 +157,7 @@ class Prediction:
         for expert, weight in enumerate(self.weights):  # `own` is the last: it uses the sum of the others
             if weight == 0:
                 continue
-            if expert == OWN:
-                scores = self._own_scores(total, slice(None))
-            else:
-                scores = self._scores(expert, self.log_gains, slice(None))
+            scores = self._scores(expert, self.log_gains, total, slice(None))
             scores[self.cart] = -np.inf
             highest = scores.max(initial=-np.inf)
             if highest == -np.inf:
@@ -173,8 +170,13 @@ class Prediction:
             total += scores
         return total, norms
 
-    def _scores(self, expert: int, log_gains: Vector, rows: slice | Indices) -> Vector:
-        """The log-scores of an expert but `own` for `rows`, before normalisation, given their log-gains."""
+    def _scores(self, expert: int, log_gains: Vector, before: Vector, rows: slice | Indices) -> Vector:
+        """The log-scores of an expert for `rows`, before normalisation.
+
+        Given are the log-gains of these rows, and Σ w_e P_e over the experts before this one.
+        """
+        if expert == OWN:
+            return self._own_scores(before, rows)
         mixture, size, kernel = self.model.mixture, len(self.cart), self.model.kernel
         if expert == BASKETS:
             assert mixture.baskets is not None
@@ -198,7 +200,7 @@ class Prediction:
         return scores
 
     def _own_scores(self, others: Vector, rows: slice | Indices) -> Vector:
-        """The log-scores of `own` for `rows`, given Σ w_e P_e of the other experts for these rows."""
+        """The log-scores of `own` for `rows`, given Σ w_e P_e of the other experts."""
         model, history, size = self.model, self.history, len(self.cart)
         own = model.mixture.own_at(size)
         assert own is not None
@@ -222,10 +224,7 @@ class Prediction:
         shares = np.zeros((len(EXPERTS), len(rows)))
         for expert, (weight, norm) in enumerate(zip(self.weights, self._total_and_norms[1], strict=True)):
             if weight and norm < np.inf:
-                own = expert == OWN
-                scores = (
-                    self._own_scores(shares.sum(axis=0), rows) if own else self._scores(expert, logs, rows)
-                )
+                scores = self._scores(expert, logs, shares.sum(axis=0), rows)
                 shares[expert] = weight * np.exp(scores - norm)
         return shares
 
