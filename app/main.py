@@ -135,7 +135,7 @@ def _build(settings: Settings) -> Services:
         substitutes=Substitutes(questions, compute),
         health=Health(link, snapshots, models, watchers),
         jobs=Jobs(link, settings),
-        shoppers=Shoppers(profiles, hashes, snapshots, Forgetting(link), model_store),
+        shoppers=Shoppers(profiles, hashes, snapshots, Forgetting(link, settings.shopper_ttl), model_store),
         follower=Follower(link, profiles, hashes),
         watchers=watchers,
     )

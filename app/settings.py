@@ -94,14 +94,12 @@ class Settings(BaseSettings):
     )
     admin_key: SecretStr | None = Field(
         default=None,
-        min_length=16,
         description="Secret of at least 16 characters, sent in the X-Admin-Key header to change items or "
         "models and for all routes of shoppers, purchases and training jobs. These are disabled while it is "
         "unset.",
     )
     shopper_key: SecretStr | None = Field(
         default=None,
-        min_length=MIN_KEY_LENGTH,
         description="Secret of at least 16 characters with which shopper ids are hashed: the same for "
         "service, worker and training. If unset, the model store keeps one. With another key, stored "
         "shoppers are no longer found.",
@@ -156,7 +154,8 @@ class Settings(BaseSettings):
     retrain_after_baskets: int | None = Field(
         default=None,
         ge=1,
-        description="Retrain after this many checkouts since the last job (needs Redis 7 or Valkey).",
+        description="Retrain after this many checkouts, purchases, cancellations and returns since the last "
+        "job (needs Redis 7 or Valkey).",
     )
     retrain_request: str = Field(
         default="{}",
@@ -184,6 +183,13 @@ class Settings(BaseSettings):
                 "not know (write / in a password as %2F, # as %23, ? as %3F)"
             ) from None
         return url or None
+
+    @field_validator("admin_key", "shopper_key")
+    @classmethod
+    def _long_enough(cls, key: SecretStr | None) -> SecretStr | None:
+        if key is not None and len(key.get_secret_value()) < MIN_KEY_LENGTH:
+            raise ValueError(f"it must have at least {MIN_KEY_LENGTH} characters")
+        return key
 
     @field_validator("admin_key")
     @classmethod

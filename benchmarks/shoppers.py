@@ -86,7 +86,7 @@ async def _fill(app: FastAPI, size: int) -> None:
         for basket in range(_BASKETS):
             items = [f"item-{row}" for row in rng.choice(size, _ITEMS, replace=False)]
             seconds = int(now - 7 * 86_400 * (_BASKETS - basket))
-            change.add(BoughtBasket(f"order-{basket}", seconds, items))
+            change.add(BoughtBasket(f"order-{basket}", seconds, items, seconds * 1000))
         shopper = ids.hashed(f"shopper-{number}")
         await profiles.change(shopper, ids.mark(shopper), change)
     for cart in range(_CARTS):

@@ -76,17 +76,19 @@ class Items:
         return cls(**{attribute: columns[column] for attribute, (column, _) in _COLUMNS.items()})
 
 
-def item_id_fault(text: str) -> str | None:
-    """Why a text is not a valid item id, None if it is valid.
+def item_id_fault(text: str, what: str = "an item id") -> str | None:
+    """Why a text is not a valid item id, or an id of another kind, None if it is valid.
 
     Applies to new data and requests, not to stored models: release 0.1 published any id.
     """
     if not 1 <= len(text) <= MAX_ID_LENGTH:
-        return f"an item id has 1 to {MAX_ID_LENGTH} characters"
+        return f"{what} has 1 to {MAX_ID_LENGTH} characters"
     if not _ID.fullmatch(text):
-        return "an item id has no control characters, such as tabs and line breaks"
+        return f"{what} has no control characters, such as tabs and line breaks"
     if text in (".", ".."):
-        return "`.` and `..` cannot be item ids: in an address they mean a folder, not an item"
+        return f"{what} is neither `.` nor `..`: in an address these mean a folder"
+    if not text.isascii() and any("\ud800" <= letter <= "\udfff" for letter in text):
+        return f"{what} is Unicode text; this one has half of a surrogate pair"
     return None
 
 

@@ -46,10 +46,13 @@ _QUERY = "query"  # the validation context of query parameters
 _JSON_STRINGS = re.compile(r'\s*\[\s*"')
 
 
-def _checked_item_id(text: str) -> str:
-    if fault := item_id_fault(text):
-        raise ValueError(fault)
-    return text
+def _checked_id(what: str) -> AfterValidator:
+    def checked(text: str) -> str:
+        if fault := item_id_fault(text, what):
+            raise ValueError(fault)
+        return text
+
+    return AfterValidator(checked)
 
 
 CartId = Annotated[
@@ -59,7 +62,7 @@ CartId = Annotated[
 ]
 ItemId = Annotated[
     str,
-    AfterValidator(_checked_item_id),
+    _checked_id("an item id"),
     Field(
         description="The shop's own id of the item: 1 to 256 characters, no control characters, "
         "and neither `.` nor `..`.",
@@ -67,13 +70,23 @@ ItemId = Annotated[
         json_schema_extra={"minLength": 1, "maxLength": MAX_ID_LENGTH, "pattern": ID_PATTERN},
     ),
 ]
+OrderId = Annotated[
+    str,
+    _checked_id("an order id"),
+    Field(
+        description="The shop's own id of the order: like an item id.",
+        examples=["order-1001"],
+        json_schema_extra={"minLength": 1, "maxLength": MAX_ID_LENGTH, "pattern": ID_PATTERN},
+    ),
+]
 ShopperId = Annotated[
     str,
-    StringConstraints(min_length=1, max_length=MAX_ID_LENGTH, pattern=ID_PATTERN),
+    _checked_id("a shopper id"),
     Field(
-        description="The shop's own id of the shopper: 1 to 256 characters, no control characters. Only a "
-        "keyed hash of it is stored.",
+        description="The shop's own id of the shopper: 1 to 256 characters, no control characters, and "
+        "neither `.` nor `..`. Only a keyed hash of it is stored.",
         examples=["customer-4711"],
+        json_schema_extra={"minLength": 1, "maxLength": MAX_ID_LENGTH, "pattern": ID_PATTERN},
     ),
 ]
 # Path parameters: `middleware` leaves slashes and percent signs in them encoded.

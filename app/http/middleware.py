@@ -19,7 +19,7 @@ from app.runtime.logs import get_logger
 
 NDJSON = "application/x-ndjson"
 PURCHASES = "/purchases"  # the path that accepts NDJSON
-SHOPPERS = "/shoppers/"  # the paths that hold ids of shoppers
+SHOPPERS = "shoppers"  # in paths that hold ids of shoppers, also mistyped ones
 _REQUEST_ID = re.compile(rb"[A-Za-z0-9._:-]{1,128}")
 _ENCODED = re.compile(rb"%(?=2[fF]|25)")  # a slash or a percent sign
 _NO_STORE = (b"cache-control", b"no-store")  # the default: carts are private
@@ -93,7 +93,7 @@ class RequestMiddleware:
         route = getattr(scope.get("route"), "path_format", "unmatched")
         method = method if method in METHODS else "other"
         metrics.request_seconds(route, method, status).observe(seconds)
-        names_shopper = scope["path"].startswith(SHOPPERS)
+        names_shopper = SHOPPERS in scope["path"].lower()
         self._log.info(
             "request",
             method=method,

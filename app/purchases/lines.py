@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from codecs import BOM_UTF8
 from collections.abc import AsyncIterable, AsyncIterator
 from dataclasses import dataclass
 
@@ -32,9 +33,22 @@ async def batches_of_lines(
         yield batch
 
 
+async def _without_mark(chunks: AsyncIterable[bytes]) -> AsyncIterator[bytes]:
+    """The body without a byte order mark, which some editors write before the first line."""
+    start: bytes | None = b""
+    async for chunk in chunks:
+        if start is None:
+            yield chunk
+        elif len(start := start + chunk) >= len(BOM_UTF8):
+            yield start.removeprefix(BOM_UTF8)
+            start = None
+    if start:
+        yield start
+
+
 async def _lines(chunks: AsyncIterable[bytes], max_line_bytes: int) -> AsyncIterator[NumberedLine]:
     number, begun, too_long = 1, bytearray(), False
-    async for chunk in chunks:
+    async for chunk in _without_mark(chunks):
         *ended, rest = chunk.split(b"\n")
         for end in ended:
             begun += end

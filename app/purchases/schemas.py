@@ -10,7 +10,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, Field, WithJson
 
 from app.carts.schemas import CartLine, NewLine
 from app.carts.store import MAX_LINES, MAX_QUANTITY, Line
-from app.http.inputs import ItemId, ShopperId, Strict
+from app.http.inputs import OrderId, ShopperId, Strict
 from app.http.problems import InvalidPart
 from app.purchases.store import Order, Status
 
@@ -40,7 +40,6 @@ def _within_quantity(lines: list[NewLine]) -> list[NewLine]:
     return lines
 
 
-OrderId = Annotated[ItemId, Field(description="The shop's own id of the order: like an item id.")]
 _Time = Annotated[
     datetime,
     BeforeValidator(_bought_at),
@@ -55,7 +54,7 @@ _Lines = Annotated[list[NewLine], AfterValidator(_within_quantity)]
 class NewPurchase(Strict):
     """A purchase that was made elsewhere."""
 
-    order_id: OrderId = Field(examples=["order-1001"])
+    order_id: OrderId
     items: _Lines = Field(min_length=1, max_length=MAX_LINES)
     shopper_id: ShopperId | None = None
     timestamp: _Time | None = Field(

@@ -109,4 +109,5 @@ def _note(change: ProfileChange, entry: str, fields: dict[bytes, bytes], origin:
         change.set_items(basket_id, item_ids)
     elif item_ids:
         milliseconds = int(fields.get(b"timestamp", recorded))
-        change.add(BoughtBasket(basket_id, milliseconds // 1000, item_ids, recorded))
+        earlier = min(milliseconds, recorded)
+        change.add(BoughtBasket(basket_id, milliseconds // 1000, item_ids, earlier))

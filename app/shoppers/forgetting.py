@@ -18,7 +18,6 @@ from app.shoppers.store import forgotten_key, profile_key
 NOTE = "tripod:forgetting"  # set while the worker has something to remove
 _CART = "tripod:cart:"
 _SCRIPT = Path(__file__).with_name("forget.lua").read_text()
-_REMEMBERED_SECONDS = 86_400  # the time of forgetting, for what was read before it and is written after it
 _AT_ONCE = 1_000
 
 
@@ -34,8 +33,9 @@ class Forgotten:
 class Forgetting:
     """Deletes what Redis holds about shoppers."""
 
-    def __init__(self, link: RedisLink) -> None:
+    def __init__(self, link: RedisLink, remembered: int) -> None:
         self._link = link
+        self._remembered = remembered  # seconds in which earlier purchases may arrive and must not count
         self._script = link.client.register_script(_SCRIPT)
 
     async def forget(self, shopper: str, mark: str, *, has_files: bool) -> Forgotten:
@@ -43,7 +43,7 @@ class Forgetting:
         keys = [profile_key(shopper), SHOPPER_CARTS + shopper, forgotten_key(mark), PURCHASE_LOG, NOTE]
         with self._link.call(writes=True):
             profile, carts, last = await self._script(
-                keys=keys, args=[shopper, _CART, _REMEMBERED_SECONDS, int(has_files)]
+                keys=keys, args=[shopper, _CART, self._remembered, int(has_files)]
             )
         purchases = await self._delete_purchases(shopper, last)
         await self._delete_orders(shopper, last)

@@ -1,11 +1,13 @@
 """`python -m app.shoppers.seeding`: brings the purchases of the training data into the profiles of shoppers.
 
 The worker runs it when it starts and after each job. It does nothing if the data is the same as the last
-time. A profile counts each basket once, so purchases that it already has may come again.
+time. A profile counts each basket once, so purchases that it already has may come again; those that were
+cancelled or returned meanwhile do not.
 """
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from dataclasses import replace
 from hashlib import blake2b
@@ -113,14 +115,15 @@ def _changes(data: BasketData, ttl: int) -> Iterator[tuple[str, ProfileChange]]:
     seconds = baskets.timestamps.astype("datetime64[s]").astype(np.int64)
     known = np.flatnonzero(baskets.shoppers >= 0)
     order = known[np.lexsort((seconds[known], baskets.shoppers[known]))]
-    owners, newest = baskets.shoppers[order], int(seconds.max(initial=0))
+    owners, newest = baskets.shoppers[order], min(int(seconds.max(initial=0)), int(time.time()))
     for numbers in np.split(order, np.flatnonzero(np.diff(owners)) + 1):
         if not len(numbers) or seconds[numbers[-1]] < newest - ttl:
             continue
-        change = ProfileChange()
+        change = ProfileChange(old=True)
         for number in numbers[-MOST_BASKETS:].tolist():
             item_ids = [baskets.catalogue[row] for row in baskets[number]]
-            change.add(BoughtBasket(data.basket_ids[number], int(seconds[number]), item_ids))
+            bought = int(seconds[number])
+            change.add(BoughtBasket(data.basket_ids[number], bought, item_ids, bought * 1000))
         yield data.shopper_hashes[int(baskets.shoppers[numbers[0]])], change
 
 

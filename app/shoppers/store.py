@@ -46,7 +46,7 @@ class BoughtBasket:
     basket_id: str
     seconds: int  # when it was bought, since 1970
     item_ids: Sequence[str]
-    recorded: int | None = None  # in milliseconds since 1970; None: when it was bought
+    milliseconds: int  # when it was bought or recorded, whichever was first; to compare with a forgetting
 
 
 @dataclass(slots=True)
@@ -55,6 +55,7 @@ class ProfileChange:
 
     put: dict[str, BoughtBasket] = field(default_factory=dict)  # by digest
     correct: dict[str, Sequence[str]] = field(default_factory=dict)  # item ids by digest; none: remove
+    old: bool = False  # the baskets may be older than corrections that the profile has
 
     def add(self, basket: BoughtBasket) -> None:
         """Put a basket, or replace it."""
@@ -69,12 +70,13 @@ class ProfileChange:
     def arguments(self, ttl: int) -> str:
         """The argument of the script."""
         put = [
-            (digest, basket.seconds, basket.item_ids[:MOST_LINES], basket.recorded or basket.seconds * 1000)
+            (digest, basket.seconds, basket.item_ids[:MOST_LINES], basket.milliseconds)
             for digest, basket in self.put.items()
         ]
         correct = [(digest, item_ids[:MOST_LINES]) for digest, item_ids in self.correct.items()]
         bounds = {"most_baskets": MOST_BASKETS, "most_lines": MOST_LINES}
-        return json.dumps({"put": put, "correct": correct, "ttl": ttl, **bounds}, separators=(",", ":"))
+        request = {"put": put, "correct": correct, "old": self.old, "ttl": ttl, **bounds}
+        return json.dumps(request, separators=(",", ":"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,11 +88,11 @@ class Profile:
 
     @classmethod
     def parse(cls, text: bytes | None) -> Profile | None:
-        """Parse the value in Redis; None without one."""
+        """Parse the value in Redis; None without baskets."""
         if not text:
             return None
         data: dict[str, Any] = from_json(text, cache_strings="none")
-        return cls(data["items"], data["baskets"])
+        return cls(data["items"], data["baskets"]) if data["baskets"] else None
 
     def purchases(self) -> Iterable[tuple[int, list[str]]]:
         """The time and the item ids of each basket, oldest first."""

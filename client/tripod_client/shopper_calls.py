@@ -66,6 +66,8 @@ def forget_shopper(shopper_id: str) -> Call[answers.ForgottenAnswer]:
 def _purchase(purchase: NewPurchase) -> dict[str, Any]:
     """A purchase as JSON, without members that are None."""
     given: dict[str, Any] = {**purchase}
+    if missing := [name for name in ("order_id", "items") if given.get(name) is None]:
+        raise ValueError(f"a purchase needs {' and '.join(missing)}")
     if isinstance(given["items"], str):
         list_of("items", given["items"])  # raises
     given["items"] = lines_of(given["items"])

@@ -178,6 +178,14 @@ def test_lines_of_purchases_are_recorded_and_bad_ones_listed(shop: Shop) -> None
     assert [entry["order_id"] for entry in shop.entries()] == ["known", "1", "4"]
 
 
+def test_byte_order_mark_before_the_first_line_is_ignored(shop: Shop) -> None:
+    body = b"\xef\xbb\xbf" + json.dumps(order("1", "a")).encode()
+    for chunks in ([body], [body[:1], body[1:2], body[2:]]):
+        answer = shop.client.post("/purchases", content=iter(chunks), headers=NDJSON)
+        assert answer.json()["failed"] == []
+    assert [entry["order_id"] for entry in shop.entries()] == ["1"]
+
+
 def test_only_the_first_hundred_failed_lines_are_listed(shop: Shop) -> None:
     answer = record_lines(shop, *("nonsense" for _ in range(450)), order("1", "a"))
     assert [failed["line"] for failed in answer["failed"]] == list(range(1, 101))

@@ -133,6 +133,47 @@ def test_order_that_was_posted_and_is_in_the_data_counts_once(
     assert stored(shop, "anna") == [(day(1), {"film-1"}), (day(2), {"film-2"})]
 
 
+def test_cancelled_and_returned_purchases_do_not_come_back(
+    shop: httpx.Client, valkey: Valkey, tmp_path: Path, redis: Redis
+) -> None:
+    admin = {"X-Admin-Key": ADMIN_KEY}
+    rows = []
+    for order_id, *items in (("o-1", "film-1"), ("o-2", "film-2", "film-3"), ("o-3", "film-4")):
+        lines = [{"item_id": item} for item in items]
+        order = {"order_id": order_id, "items": lines, "shopper_id": "anna", "timestamp": day(1)}
+        assert shop.post("/purchases", json=order, headers=admin).status_code == 201
+        rows += [(order_id, item, day(1), "anna") for item in items]
+    wait_for_baskets(shop, "anna", 3)
+    only = {"order_id": "o-4", "items": [{"item_id": "film-5"}], "shopper_id": "berta", "timestamp": day(1)}
+    assert shop.post("/purchases", json=only, headers=admin).status_code == 201
+    wait_for_baskets(shop, "berta", 1)
+    for order_id in ("o-1", "o-4"):
+        assert shop.delete(f"/purchases/{order_id}", headers=admin).status_code == 204
+    returned = {"items": [{"item_id": "film-3"}]}
+    assert shop.post("/purchases/o-2/returns", json=returned, headers=admin).status_code == 200
+    wait_for_baskets(shop, "anna", 2)
+    eventually(lambda: profile(shop, "berta") is None, "the cancellation did not reach the profile")
+    # The data still holds the orders as they were, like files that were read before the corrections.
+    write(tmp_path / "data", [*rows, ("o-4", "film-5", day(1), "berta"), ("o-5", "film-6", day(2), "anna")])
+    with Worker(tmp_path / "store", tmp_path / "data", REDIS_URL=valkey.url):
+        seeded(redis)
+    left = [(day(1), {"film-2"}), (day(1), {"film-4"}), (day(2), {"film-6"})]
+    eventually(lambda: stored(shop, "anna") == left, "the corrections are lost")
+    assert profile(shop, "berta") is None
+
+
+def test_a_date_in_the_future_does_not_make_all_others_old(
+    shop: httpx.Client, valkey: Valkey, tmp_path: Path, redis: Redis
+) -> None:
+    write(
+        tmp_path / "data",
+        [("o-1", "film-1", day(1), "anna"), ("o-2", "film-2", "2999-01-01T00:00:00Z", "berta")],
+    )
+    with Worker(tmp_path / "store", tmp_path / "data", REDIS_URL=valkey.url):
+        seeded(redis)
+    assert stored(shop, "anna") == [(day(1), {"film-1"})]
+
+
 def test_forgotten_shoppers_and_those_not_seen_for_long_are_not_seeded(
     shop: httpx.Client, valkey: Valkey, tmp_path: Path, redis: Redis
 ) -> None:

@@ -213,6 +213,10 @@ def test_unknown_shopper_is_not_found_and_not_named(shop: httpx.Client) -> None:
         assert "jane" not in answer.text
     assert problem(shop.get("/shoppers/anna/buy-again?limit=0")) == (422, "invalid-request")
     assert problem(shop.get("/shoppers/" + "x" * 257)) == (422, "invalid-request")
+    for text in (".", ".."):  # which no address could name afterwards
+        answer = shop.post("/recommend", json={"shopper_id": text})
+        assert problem(answer) == (422, "invalid-request")
+        assert "a shopper id is neither" in answer.text
 
 
 def test_ids_with_any_characters_are_accepted(shop: httpx.Client) -> None:
@@ -237,7 +241,8 @@ def test_ids_and_hashes_are_neither_logged_nor_counted(
     buy(shop, "jane-doe", "film-0")
     wait_for_baskets(shop, "jane-doe", 1)
     get_json(shop, "/recommend", shopper_id="jane-doe")
-    shop.get("/shoppers/jane-doe/nothing-here")
+    for path in ("/shoppers/jane-doe/nothing-here", "/Shoppers/jane-doe", "/shoppers%2Fjane-doe"):
+        shop.get(path)
     assert shop.delete("/shoppers/jane-doe").status_code == 200
     log = (tmp_path / "service-0.log").read_text()
     assert "/shoppers/{shopper_id}" in log

@@ -165,6 +165,8 @@ def test_invalid_arguments_raise_before_anything_is_sent() -> None:
             tripod.recommend_batch([{"shopper_id": "ada"}])
         with pytest.raises(TypeError, match="items must be a list of strings"):
             tripod.record_purchases([{"order_id": "x", "items": "film-1"}])
+        with pytest.raises(ValueError, match="a purchase needs items"):
+            tripod.record_purchases([{"order_id": "x"}])  # type: ignore[typeddict-item]
         with pytest.raises(ValueError, match="time zone"):
             tripod.record_purchase("x", "film-1", timestamp=datetime(2026, 1, 1))
         with pytest.raises(ValueError, match="cannot be an id"):

@@ -108,6 +108,7 @@ def evaluate(
             {item: row for row, item in enumerate(stored.items.ids)},
             gap_days=USUAL_GAP if predictor.mixture.own is None else predictor.mixture.own.gap_days,
             history_of=None if read is None or train is None else _history_of(read, train, shoppers),
+            notes=notes,
         )
         questions = Questions(asked, asked.sets, protocol, seed or 0)
     else:

@@ -37,14 +37,16 @@ def read_queries(
     *,
     gap_days: float = USUAL_GAP,
     history_of: HistoryOf | None = None,
+    notes: list[str] | None = None,
 ) -> Queries:
     """Read `{"cart": [ids], "target": id}` lines, if known with `history` (oldest first) or `shopper_id`.
 
     Unknown items of carts and histories are dropped; a query with an unknown target is kept and gets the
     worst rank. The baskets of a `history` are taken to be `gap_days` apart. `history_of` finds the baskets of
-    a `shopper_id`: those before `timestamp` (ISO 8601, UTC without an offset), or all without one.
+    a `shopper_id`: those before `timestamp` (ISO 8601, UTC without an offset), or all without one. A note
+    says if it finds none.
     """
-    carts, targets, sizes, histories = [], [], [], []
+    carts, targets, sizes, histories, unknown = [], [], [], [], 0
     for number, line in enumerate(_lines(path), start=1):
         if not line.strip():
             continue
@@ -59,6 +61,7 @@ def read_queries(
         sizes.append(len(query.cart))
         if query.shopper_id is not None and history_of is not None:
             histories.append(history_of(query.shopper_id, query.time))
+            unknown += histories[-1] is None
         elif query.history is not None:
             baskets = [[rows[item] for item in basket if item in rows] for basket in query.history]
             histories.append(History.in_order(baskets, gap_days))
@@ -66,6 +69,8 @@ def read_queries(
             histories.append(None)
     if not targets:
         raise DataError(f"there are no queries: expected lines {_EXPECTED}", str(path))
+    if unknown and notes is not None:
+        notes.append(f"{unknown} queries name a shopper_id without an earlier basket in --baskets")
     known = histories if any(history is not None for history in histories) else None
     return Queries(carts, np.array(targets, dtype=np.int64), np.array(sizes, dtype=np.int64), known)
 

@@ -44,6 +44,7 @@ class Dropped:
     oversize_baskets: int = 0  # more items than max_basket_size
     rare_items: int = 0  # in fewer baskets than min_item_count
     emptied_baskets: int = 0  # without items after the rules above
+    unclear_shoppers: int = 0  # of baskets that name several: read without a shopper
 
     def as_dict(self) -> dict[str, int]:
         """The counts by reason."""
@@ -174,7 +175,8 @@ def _apply_rules(pairs: pl.DataFrame, rules: ReadingRules) -> BasketData:
         pairs, code = pairs.filter(usable[code]), code[usable[code]]
     baskets, number = _coded(pairs["basket"])
     timestamps = _timestamps(pairs, number)
-    shoppers, hashes = numbered(pairs, number) if SHOPPER in pairs.columns else (None, ())
+    no_shoppers = None, tuple[str, ...](), 0
+    shoppers, hashes, unclear = numbered(pairs, number) if SHOPPER in pairs.columns else no_shoppers
     number, code = _sorted_unique(number, code, len(ids))
     duplicates = len(pairs) - len(number)
 
@@ -200,6 +202,7 @@ def _apply_rules(pairs: pl.DataFrame, rules: ReadingRules) -> BasketData:
         oversize_baskets=oversize,
         rare_items=int(((counts > 0) & (counts < rules.min_item_count)).sum()),
         emptied_baskets=len(baskets) - oversize - len(kept_baskets),
+        unclear_shoppers=unclear,
     )
     return BasketData(
         Baskets(

@@ -10,6 +10,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from model_store import ModelStore
+from model_store.items import MAX_ID_LENGTH
 from model_store.shopper_ids import HASH, ShopperIds
 from training.baskets import NOBODY
 
@@ -33,7 +34,10 @@ class ShopperRules:
         if self.ids is None:
             return column.alias(SHOPPER)
         distinct = column.unique().drop_nulls()
-        hashes = [self.ids.hashed(shopper_id) for shopper_id in distinct]
+        # The service accepts no longer ids: such a shopper could be neither served nor forgotten.
+        usable = distinct.filter(distinct.str.len_chars() <= MAX_ID_LENGTH)
+        column = column.set(column.str.len_chars() > MAX_ID_LENGTH, None)
+        distinct, hashes = usable, [self.ids.hashed(shopper_id) for shopper_id in usable]
         return column.replace_strict(distinct, hashes, return_dtype=pl.String).alias(SHOPPER)
 
     def without_forgotten(self, pairs: pl.DataFrame) -> pl.DataFrame:
@@ -56,14 +60,21 @@ def holds_hashes(column: pl.Series) -> bool:
     return column.dtype == pl.String and bool(column.str.contains(HASH).fill_null(value=True).all())
 
 
-def numbered(pairs: pl.DataFrame, basket: NDArray[np.int64]) -> tuple[NDArray[np.int64], tuple[str, ...]]:
-    """The number of each basket's shopper, and the hashes by number; `basket` is the basket of each row."""
-    first = (
+def numbered(
+    pairs: pl.DataFrame, basket: NDArray[np.int64]
+) -> tuple[NDArray[np.int64], tuple[str, ...], int]:
+    """The number of each basket's shopper, the hashes by number, and how many baskets name several shoppers.
+
+    `basket` is the basket of each row. A basket that names several shoppers belongs to nobody.
+    """
+    named = pl.col(SHOPPER).drop_nulls()
+    found = (
         pairs.select(SHOPPER, number=basket)
         .group_by("number")
-        .agg(pl.col(SHOPPER).drop_nulls().first())
-        .sort("number")[SHOPPER]
+        .agg(named.first(), several=named.n_unique() > 1)
+        .sort("number")
     )
+    first = found[SHOPPER].set(found["several"], None)
     hashes = first.unique(maintain_order=True).drop_nulls()
     numbers = first.replace_strict(hashes, np.arange(len(hashes)), default=NOBODY, return_dtype=pl.Int64)
-    return numbers.fill_null(NOBODY).to_numpy(), tuple(hashes)
+    return numbers.fill_null(NOBODY).to_numpy(), tuple(hashes), int(found["several"].sum())

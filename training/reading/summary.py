@@ -20,6 +20,7 @@ _DROP_REASONS = {
     "oversize_baskets": "baskets over the size limit",
     "rare_items": "items under the count limit",
     "emptied_baskets": "baskets left without an item",
+    "unclear_shoppers": "shoppers of baskets with several shopper_ids",
 }
 
 
@@ -134,7 +135,8 @@ def summary_table(summary: BasketSummary, title: str) -> Table:
         if summary.repeat_share is not None:
             table.add_row("  bought before (share of items)", f"{summary.repeat_share:.0%}")
         else:
-            table.add_row("  bought before", "unknown: timestamps are missing")
+            why = "timestamps are missing" if summary.first is None else "no shopper has two baskets"
+            table.add_row("  bought before", f"unknown: {why}")
     for reason, count in summary.dropped.items():
         if count:
             table.add_row(f"dropped: {_DROP_REASONS[reason]}", f"{count:,}")

@@ -179,7 +179,10 @@ def test_read_queries_looks_up_shoppers(tmp_path: Path) -> None:
         '{"cart": [], "target": "a", "shopper_id": "bob", "timestamp": "2024-01-05"}\n'
         '{"cart": [], "target": "a", "shopper_id": 17}\n'
     )
-    everything, earlier, nothing, stranger = read_queries(path, ROWS, history_of=history_of).histories or []
+    notes: list[str] = []
+    found = read_queries(path, ROWS, history_of=history_of, notes=notes)
+    assert notes == ["2 queries name a shopper_id without an earlier basket in --baskets"]
+    everything, earlier, nothing, stranger = found.histories or []
     assert everything is not None
     assert earlier is not None
     assert everything.rows.tolist() == [0, 1, 2]

@@ -94,6 +94,7 @@ def test_reading_rules_drop_and_count(tmp_path: Path) -> None:
         "oversize_baskets": 1,
         "rare_items": 3,
         "emptied_baskets": 1,
+        "unclear_shoppers": 0,
     }
 
 

@@ -90,6 +90,25 @@ def test_baskets_of_a_forgotten_shopper_without_time_are_skipped(tmp_path: Path)
     assert list(owners(read_baskets(str(path), shoppers=rules))) == ["2"]
 
 
+def test_baskets_with_several_shoppers_or_too_long_ids_belong_to_nobody(tmp_path: Path) -> None:
+    path = tmp_path / "baskets.csv"
+    path.write_text(f"basket_id,item_id,shopper_id\n1,milk,ann\n1,eggs,bob\n2,milk,{'x' * 257}\n3,milk,ann\n")
+    data = read_baskets(str(path), shoppers=ShopperRules(IDS))
+    assert owners(data) == {"1": None, "2": None, "3": IDS.hashed("ann")}
+    assert data.dropped.unclear_shoppers == 1
+
+
+def test_check_says_why_the_repeat_share_is_unknown(tmp_path: Path) -> None:
+    path = tmp_path / "baskets.csv"
+    for rows, why in (
+        ("basket_id,item_id,shopper_id\n1,milk,ann\n2,milk,ann\n", "timestamps are missing"),
+        ("basket_id,item_id,shopper_id,timestamp\n1,milk,ann,1700000000\n", "no shopper has two baskets"),
+    ):
+        path.write_text(rows)
+        result = CliRunner().invoke(app, ["check", str(path)])
+        assert why in result.output
+
+
 def test_check_reports_shoppers_and_repeat_share(table: Path) -> None:
     result = CliRunner().invoke(app, ["check", str(table), "--json"])
     assert result.exit_code == 0, result.output
