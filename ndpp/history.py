@@ -13,6 +13,7 @@ from ndpp.kernel import FloatArray, Indices, Vector
 from ndpp.sparse import Sparse, find
 
 _MAIN_ITEMS, _MAIN_DAYS = 20, 60.0
+_NOTHING: Indices = np.empty(0, dtype=np.intp)
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,22 +27,30 @@ class Evidence:
 
 @dataclass(frozen=True, eq=False)
 class History:
-    """The purchases of earlier baskets; `rows[n]` was bought `ages[n]` days ago."""
+    """The purchases of earlier baskets: `items[places[n]]` was bought in the basket `visits[n]`."""
 
-    rows: Indices  # (total,): an item of several baskets occurs several times
-    ages: Vector  # (total,): in days, 0 or more
-    baskets: int  # those that hold a known item
+    items: Indices  # (distinct,): the rows that were bought, ascending
+    places: Indices  # (total,)
+    visits: Indices  # (total,): every basket holds an item, and an item once
+    ages: Vector  # (baskets,): in days, 0 or more
     evidence: dict[Hashable, Evidence] = field(default_factory=dict, init=False, repr=False)  # by model
 
     @classmethod
     def of(cls, baskets: Sequence[ArrayLike], ages: Sequence[float]) -> History | None:
         """The history of baskets bought `ages` days ago; None if they hold no item."""
         lists = [np.unique(np.asarray(basket, dtype=np.intp)) for basket in baskets]
-        sizes = np.array([len(rows) for rows in lists], dtype=np.intp)
-        if not sizes.sum():
+        visits = np.repeat(np.arange(len(lists)), [len(rows) for rows in lists])
+        return cls.of_purchases(np.concatenate([_NOTHING, *lists]), visits, ages)
+
+    @classmethod
+    def of_purchases(cls, rows: Indices, visits: Indices, ages: ArrayLike) -> History | None:
+        """The history in which `rows[n]` was bought in the basket `visits[n]`, `ages[visits[n]]` days ago."""
+        if not len(rows):
             return None
-        days = np.repeat(np.maximum(np.asarray(ages, dtype=np.float64), 0.0), sizes)
-        return cls(np.concatenate(lists), days, int(np.count_nonzero(sizes)))
+        items, places = np.unique(rows, return_inverse=True)
+        used, numbered = np.unique(visits, return_inverse=True)
+        days = np.maximum(np.asarray(ages, dtype=np.float64)[used], 0.0)
+        return cls(items, places, numbered, days)
 
     @classmethod
     def in_order(cls, baskets: Sequence[ArrayLike], gap_days: float) -> History | None:
@@ -49,28 +58,32 @@ class History:
         ages = [gap_days * (len(baskets) - place) for place in range(len(baskets))]
         return cls.of(baskets, ages)
 
-    @cached_property
-    def _distinct(self) -> tuple[Indices, Indices]:
-        distinct, place = np.unique(self.rows, return_inverse=True)
-        return distinct, place
+    @property
+    def baskets(self) -> int:
+        """The number of baskets."""
+        return len(self.ages)
 
     @property
-    def items(self) -> Indices:
-        """The rows that were bought, ascending, each once."""
-        return self._distinct[0]
+    def rows(self) -> Indices:
+        """The row of each purchase; an item of several baskets occurs several times."""
+        return self.items[self.places]
 
     @cached_property
     def counts(self) -> Vector:
         """In how many baskets each of `items` is."""
-        return np.bincount(self._distinct[1]).astype(np.float64)
+        return np.bincount(self.places).astype(np.float64)
 
     def decayed_counts(self, days: float, longest_gap: float = np.inf) -> Vector:
         """Σ exp(−age / days) over the baskets with each of `items`.
 
         If the last basket is older than `longest_gap` days, all ages count from that much after it.
         """
-        ages = self.ages - max(self.ages.min() - longest_gap, 0.0)
-        return np.bincount(self._distinct[1], np.exp(ages / -days)).astype(np.float64, copy=False)
+        ages = self.ages - max(float(self.ages.min()) - longest_gap, 0.0)
+        return self._summed(np.exp(ages / -days))
+
+    def _summed(self, weights: Vector) -> Vector:
+        """The sum of the weights of the baskets with each of `items`."""
+        return np.bincount(self.places, weights[self.visits]).astype(np.float64, copy=False)
 
     @cached_property
     def main_items(self) -> Indices:
@@ -82,24 +95,24 @@ class History:
     def last(self) -> Vector:
         """How many days ago each of `items` was bought for the last time."""
         latest = np.full(len(self.items), np.inf)
-        np.minimum.at(latest, self._distinct[1], self.ages)
+        np.minimum.at(latest, self.places, self.ages[self.visits])
         return latest
 
     @cached_property
-    def _visits(self) -> tuple[Indices, Vector]:
-        """The basket of each purchase, by its age, and the number of items in each basket."""
-        visits: Indices = np.unique(self.ages, return_inverse=True)[1]
-        return visits, np.bincount(visits).astype(np.float64)
+    def _sizes(self) -> Vector:
+        """The number of items in each basket."""
+        return np.bincount(self.visits).astype(np.float64)
 
     def votes(self, cart: Indices, rarity: FloatArray) -> Vector:
         """Σ s_b² over the baskets b with each of `items`, where s_b is the similarity of b and the cart.
 
         s_b = Σ_{y ∈ cart ∩ b} rarity_y / √|b|, as in `BasketIndex.similar`.
         """
-        visits, sizes = self._visits
-        shared = rarity[self.rows] * find(self.rows, np.sort(cart))[1]
-        squares = np.bincount(visits, shared) ** 2 / sizes
-        return np.bincount(self._distinct[1], squares[visits]).astype(np.float64, copy=False)
+        worth = np.zeros(len(self.items))
+        places, found = find(cart, self.items)
+        worth[places[found]] = rarity[cart[found]]
+        shared = np.bincount(self.visits, worth[self.places])
+        return self._summed(shared * shared / self._sizes)
 
     def holds(self, rows: Indices) -> int:
         """How many of the rows were bought before."""

@@ -201,22 +201,32 @@ class Prediction:
 
     def _own_scores(self, others: Vector, rows: slice | Indices) -> Vector:
         """The log-scores of `own` for `rows`, given Σ w_e P_e of the other experts."""
+        model, size = self.model, len(self.cart)
+        own = model.mixture.own_at(size)
+        assert own is not None
+        assert model.baskets is not None
+        scores = at(own.cart, size) * np.log(np.maximum(others, _LEAST))
+        scores += at(own.popularity, size) * model.kernel.log_weights[rows]
+        scores += at(own.first, size) * model.baskets.log_first[rows]
+        for values in self._own_boosts:
+            places, logs = _restricted(values, rows)
+            scores[places] += logs
+        return scores
+
+    @cached_property
+    def _own_boosts(self) -> tuple[Sparse, Sparse]:
+        """What the history adds to the log-scores of its items, and of items related to them."""
         model, history, size = self.model, self.history, len(self.cart)
         own = model.mixture.own_at(size)
         assert own is not None
         assert model.baskets is not None
         assert history is not None
-        scores = at(own.cart, size) * np.log(np.maximum(others, _LEAST))
-        scores += at(own.popularity, size) * model.kernel.log_weights[rows]
-        scores += at(own.first, size) * model.baskets.log_first[rows]
         found = model.evidence(history, own)
         boosts = at(own.recent, size) * found.recent + at(own.often, size) * found.often
         boosts += at(own.votes, size) * np.log1p(history.votes(self.cart, model.baskets.rarity))
         boosts += at(own.known, size) * model.kernel.log_weights[history.items]
-        for values, exponent in (((history.items, boosts), 1.0), (found.related, at(own.related, size))):
-            places, logs = _restricted(values, rows)
-            scores[places] += exponent * logs
-        return scores
+        rows, logs = found.related
+        return (history.items, boosts), (rows, at(own.related, size) * logs)
 
     def expert_shares(self, rows: Indices) -> Matrix:
         """w_e P_e(i | cart) of some rows outside the cart, from gains in float64, (4, n)."""

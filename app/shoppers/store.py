@@ -101,15 +101,20 @@ class Profile:
 
     def history(self, snapshot: Snapshot, now: float) -> History | None:
         """The history for the model; None if it knows none of the items."""
-        known = np.array(snapshot.model.stored.items.rows_of_each(self.items), dtype=np.intp)
-        sizes = np.array([len(indexes) for _, _, indexes in self.baskets])
-        rows = known.take(list(chain.from_iterable(indexes for _, _, indexes in self.baskets)))
-        kept = rows >= 0
-        if not kept.any():
-            return None
-        owners = np.repeat(np.arange(len(sizes)), sizes)[kept]
-        ages = np.maximum((now - np.array([seconds for _, seconds, _ in self.baskets])) / _DAY, 0.0)
-        return History(rows[kept], ages[owners], int(np.count_nonzero(np.bincount(owners))))
+        rows = np.array(snapshot.model.stored.items.rows_of_each(self.items), dtype=np.intp)
+        order = np.argsort(rows)
+        unknown = int(np.count_nonzero(rows < 0))  # they come first
+        place = np.empty(len(rows), dtype=np.intp)
+        place[order] = np.arange(-unknown, len(rows) - unknown)
+        _, seconds, indexes = zip(*self.baskets, strict=True)
+        places = place[list(chain.from_iterable(indexes))]
+        visits = np.repeat(np.arange(len(seconds)), list(map(len, indexes)))
+        ages = np.maximum((now - np.array(seconds)) / _DAY, 0.0)
+        items = rows[order[unknown:]]
+        if unknown:  # baskets may be left without an item
+            known = places >= 0
+            return History.of_purchases(items[places[known]], visits[known], ages)
+        return History(items, places, visits, ages)
 
 
 class ProfileStore:

@@ -34,20 +34,17 @@ class Purchases(NamedTuple):
 
     @classmethod
     def of(cls, histories: Pasts) -> Purchases:
-        """The purchases of each history.
-
-        A history lists purchases with their ages and not by basket: those of the same age are one basket.
-        """
+        """The purchases of each history."""
         shoppers, items, baskets, counts = [], [], [], np.zeros(len(histories), np.intp)
         for number, history in enumerate(histories):
             if history is None:
                 continue
-            ages, basket = np.unique(history.ages, return_inverse=True)
-            pairs = np.unique(np.column_stack([basket, history.rows]), axis=0)
-            shoppers.append(np.full(len(pairs), number))
-            items.append(pairs[:, 1])
-            baskets.append(pairs[:, 0])
-            counts[number] = len(ages)
+            place = np.empty(history.baskets, np.intp)
+            place[np.argsort(history.ages, kind="stable")] = np.arange(history.baskets)
+            shoppers.append(np.full(len(history.places), number))
+            items.append(history.rows)
+            baskets.append(place[history.visits])
+            counts[number] = history.baskets
         nothing = np.empty(0, np.intp)
         return cls(
             np.concatenate([nothing, *shoppers]),

@@ -119,10 +119,6 @@ def translate_histories(histories: Pasts, new_row: ItemRows) -> list[History | N
     def translated(history: History) -> History | None:
         rows = new_row[history.rows].astype(np.intp)
         known = rows != UNKNOWN
-        if not known.any():
-            return None
-        ages = history.ages[known]
-        baskets = history.baskets if known.all() else min(history.baskets, len(np.unique(ages)))
-        return History(rows[known], ages, baskets)
+        return History.of_purchases(rows[known], history.visits[known], history.ages)
 
     return [None if history is None else translated(history) for history in histories]

@@ -116,11 +116,11 @@ def test_personal_frequency_ranks_by_count_then_recency_then_popularity(known: B
     assert sorted(rest, key=lambda item: -known.counts[item]) == sorted(rest, key=lambda item: -found[item])
 
 
-def test_purchases_of_same_age_are_one_basket() -> None:
-    both = History(np.array([3, 4, 3, 5]), np.array([2.0, 2.0, 2.0, 9.0]), 3)
-    past = Purchases.of([None, both])
-    assert past.baskets.tolist() == [0, 2]
-    assert sorted(zip(past.item.tolist(), past.basket.tolist(), strict=True)) == [(3, 0), (4, 0), (5, 1)]
+def test_purchases_are_numbered_from_the_newest_basket() -> None:
+    past = Purchases.of([None, History.of([[5], [3, 4], [3]], [9.0, 2.0, 4.0])])
+    assert past.baskets.tolist() == [0, 3]
+    expected = [(3, 0), (3, 1), (4, 0), (5, 2)]
+    assert sorted(zip(past.item.tolist(), past.basket.tolist(), strict=True)) == expected
     assert set(past.shopper.tolist()) == {1}
 
 

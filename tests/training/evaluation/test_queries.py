@@ -92,7 +92,7 @@ def test_translate_queries_drops_unknown_items_of_histories() -> None:
     first, second, third = moved.histories
     assert first is not None
     assert first.rows.tolist() == [1, 0, 0]
-    assert first.ages.tolist() == [21, 21, 7]
+    assert first.ages[first.visits].tolist() == [21, 21, 7]
     assert first.baskets == 2  # the basket of d alone is gone
     assert (second, third) == (None, None)
 
@@ -157,7 +157,7 @@ def test_read_queries_with_histories(tmp_path: Path) -> None:
     first, second, third = read_queries(path, ROWS, gap_days=3.0).histories or []
     assert first is not None
     assert first.rows.tolist() == [1, 0, 2]
-    assert first.ages.tolist() == [9, 3, 3]
+    assert first.ages[first.visits].tolist() == [9, 3, 3]
     assert (second, third) == (None, None)
 
 
@@ -186,7 +186,7 @@ def test_read_queries_looks_up_shoppers(tmp_path: Path) -> None:
     assert everything is not None
     assert earlier is not None
     assert everything.rows.tolist() == [0, 1, 2]
-    np.testing.assert_allclose(everything.ages, [4, 2, 2], atol=0.001)  # at the end of the data
+    np.testing.assert_allclose(everything.ages, [4, 2], atol=0.001)  # at the end of the data
     assert (earlier.rows.tolist(), earlier.ages.tolist()) == ([0], [2])
     assert (nothing, stranger) == (None, None)
 
