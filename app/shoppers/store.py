@@ -101,14 +101,16 @@ class Profile:
 
     def history(self, snapshot: Snapshot, now: float) -> History | None:
         """The history for the model; None if it knows none of the items."""
-        rows = np.array(snapshot.model.stored.items.rows_of_each(self.items), dtype=np.intp)
+        found = snapshot.model.stored.items.rows_of_each(self.items)
+        rows = np.fromiter(found, dtype=np.intp, count=len(self.items))
         order = np.argsort(rows)
         unknown = int(np.count_nonzero(rows < 0))  # they come first
         place = np.empty(len(rows), dtype=np.intp)
         place[order] = np.arange(-unknown, len(rows) - unknown)
         _, seconds, indexes = zip(*self.baskets, strict=True)
-        places = place[list(chain.from_iterable(indexes))]
-        visits = np.repeat(np.arange(len(seconds)), list(map(len, indexes)))
+        sizes = list(map(len, indexes))
+        places = place[np.fromiter(chain.from_iterable(indexes), dtype=np.intp, count=sum(sizes))]
+        visits = np.repeat(np.arange(len(seconds)), sizes)
         ages = np.maximum((now - np.array(seconds)) / _DAY, 0.0)
         items = rows[order[unknown:]]
         if unknown:  # baskets may be left without an item
