@@ -13,7 +13,8 @@ from pydantic_settings import BaseSettings, SettingsConfigDict
 from redis import ConnectionPool, RedisError
 
 from app.jobs.schemas import JobRequest
-from model_store.shopper_ids import MAX_ID_LENGTH, MIN_KEY_LENGTH
+from model_store.items import MAX_ID_LENGTH
+from model_store.shopper_ids import MIN_KEY_LENGTH
 
 
 class SettingsError(Exception):

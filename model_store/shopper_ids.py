@@ -10,7 +10,6 @@ from hashlib import blake2b
 
 MIN_KEY_LENGTH = 16
 HASH = "^[0-9a-f]{32}$"
-MAX_ID_LENGTH = 256
 
 
 class ShopperIds:

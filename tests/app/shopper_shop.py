@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import httpx
+import polars as pl
 
 from model_store import ModelStore
 from ndpp.mixture import Own
@@ -67,3 +68,14 @@ def wait_for_baskets(shop: httpx.Client, shopper_id: str, count: int) -> dict[st
     stored = eventually(found, f"the profile has not got {count} baskets")
     assert isinstance(stored, dict)
     return stored
+
+
+def everything_in(folder: Path) -> str:
+    """All bytes of all files; of Parquet files, which are compressed, the decoded values too."""
+    texts = []
+    for path in folder.rglob("*"):
+        if path.is_file():
+            texts.append(path.read_bytes().decode("latin-1"))
+            if path.suffix == ".parquet":
+                texts.append(pl.read_parquet(path).write_csv())
+    return "\n".join(texts)

@@ -6,28 +6,16 @@ from collections.abc import Callable
 from pathlib import Path
 
 import httpx
-import polars as pl
 import pytest
 from redis import Redis
 
 from model_store import ModelStore
 from tests.app.app_process import ADMIN_KEY, Service, Valkey, eventually
 from tests.app.jobs_process import Worker
-from tests.app.shopper_shop import ADMIN, buy, profile, publish_personal, wait_for_baskets
+from tests.app.shopper_shop import ADMIN, buy, everything_in, profile, publish_personal, wait_for_baskets
 from training.purchase_log import drain, purchases_folder
 
 ID = "jane-doe-4711"
-
-
-def everything(folder: Path) -> str:
-    """All bytes of all files; of Parquet files, which are compressed, the decoded values too."""
-    texts = []
-    for path in folder.rglob("*"):
-        if path.is_file():
-            texts.append(path.read_bytes().decode("latin-1"))
-            if path.suffix == ".parquet":
-                texts.append(pl.read_parquet(path).write_csv())
-    return "\n".join(texts)
 
 
 def order(order_id: str, *items: str, **fields: object) -> dict[str, object]:
@@ -62,13 +50,13 @@ def test_no_byte_of_a_forgotten_shopper_is_left(shop: httpx.Client, valkey: Valk
         cart = shop.post("/carts", json={"shopper_id": ID}).json()["cart_id"]
         shop.post(f"/carts/{cart}/items", json={"item_id": "film-4"})
         shop.get("/recommend", params={"cart_id": cart, "shopper_id": ID, "explain": "true"})
-        assert hashed in everything(tmp_path)
+        assert hashed in everything_in(tmp_path)
 
         assert shop.delete(f"/shoppers/{ID}").json()["files"] == "pending"
         with Worker(tmp_path / "store", tmp_path / "data", REDIS_URL=valkey.url):
             eventually(lambda: not redis.exists("tripod:forgetting"), "the worker did not forget")
-            eventually(lambda: hashed not in everything(tmp_path), "the hash is still in a file")
-        left = everything(tmp_path)
+            eventually(lambda: hashed not in everything_in(tmp_path), "the hash is still in a file")
+        left = everything_in(tmp_path)
         assert ID not in left
         keys = redis.keys("*")
         assert not any(hashed.encode() in key for key in keys)

@@ -221,7 +221,8 @@ def test_unknown_shopper_is_not_found_and_not_named(shop: httpx.Client) -> None:
 
 def test_ids_with_any_characters_are_accepted(shop: httpx.Client) -> None:
     buy(shop, "Jörg/50%", "film-0")
-    wait_for_baskets(shop, "J%C3%B6rg%2F50%25", 1)
+    found = wait_for_baskets(shop, "J%C3%B6rg%2F50%25", 1)
+    assert found["baskets"][0]["items"] == ["film-0"]
 
 
 def test_admin_key_is_needed(shop: httpx.Client) -> None:

@@ -10,6 +10,7 @@ from redis import Redis
 
 from tests.app.app_process import Valkey, eventually
 from tests.app.jobs_process import Worker
+from tests.app.shopper_shop import everything_in
 from training.purchase_log import drain, purchases_folder
 
 ANN, BEN = "a1" * 16, "b2" * 16
@@ -29,17 +30,6 @@ def baskets(folder: Path) -> list[str]:
     return [name for file in folder.glob("*.parquet") for name in pl.read_parquet(file)["basket_id"]]
 
 
-def has_bytes(folder: Path, text: str) -> bool:
-    """Whether a file holds the text; Parquet files are compressed, so their decoded values are searched."""
-    return any(text in decoded(path) for path in folder.rglob("*") if path.is_file())
-
-
-def decoded(path: Path) -> str:
-    if path.suffix == ".parquet":
-        return pl.read_parquet(path).write_csv()
-    return path.read_bytes().decode("latin-1")
-
-
 def test_idle_worker_removes_forgotten_shoppers_from_files_and_redis(valkey: Valkey, tmp_path: Path) -> None:
     data = tmp_path / "data"
     data.mkdir()
@@ -50,12 +40,12 @@ def test_idle_worker_removes_forgotten_shoppers_from_files_and_redis(valkey: Val
         drain(client, LOG, purchases_folder(str(data)))
         buy(client, "3", ANN)
         forget(client, ANN)
-        assert has_bytes(tmp_path, ANN)
+        assert ANN in everything_in(tmp_path)
         with Worker(tmp_path / "store", data, REDIS_URL=valkey.url) as worker:
             eventually(lambda: not client.exists(NOTE), "the worker did not forget")
             assert baskets(data / "purchases") == ["2"]
             assert client.xlen(LOG) == 0
-            eventually(lambda: not has_bytes(tmp_path, ANN), "Redis did not rewrite its file")
+            eventually(lambda: ANN not in everything_in(tmp_path), "Redis did not rewrite its file")
             eventually(lambda: not client.exists(LEASE), "the lease was not given back")
 
             client.set(LEASE, "a job", px=3_000)  # nothing is drained beside a job
@@ -63,7 +53,7 @@ def test_idle_worker_removes_forgotten_shoppers_from_files_and_redis(valkey: Val
             eventually(lambda: not client.exists(NOTE), "the worker did not forget again")
             assert baskets(data / "purchases") == []
             assert client.get(LEASE) != b"a job"
-            eventually(lambda: not has_bytes(tmp_path, BEN), "Redis did not rewrite its file again")
+            eventually(lambda: BEN not in everything_in(tmp_path), "Redis did not rewrite its file again")
             assert "Traceback" not in worker.log_path.read_text()
 
 

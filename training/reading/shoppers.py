@@ -33,11 +33,10 @@ class ShopperRules:
         """The hash of each shopper id."""
         if self.ids is None:
             return column.alias(SHOPPER)
-        distinct = column.unique().drop_nulls()
         # The service accepts no longer ids: such a shopper could be neither served nor forgotten.
-        usable = distinct.filter(distinct.str.len_chars() <= MAX_ID_LENGTH)
         column = column.set(column.str.len_chars() > MAX_ID_LENGTH, None)
-        distinct, hashes = usable, [self.ids.hashed(shopper_id) for shopper_id in usable]
+        distinct = column.unique().drop_nulls()
+        hashes = [self.ids.hashed(shopper_id) for shopper_id in distinct]
         return column.replace_strict(distinct, hashes, return_dtype=pl.String).alias(SHOPPER)
 
     def without_forgotten(self, pairs: pl.DataFrame) -> pl.DataFrame:
