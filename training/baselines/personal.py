@@ -34,17 +34,17 @@ class Purchases(NamedTuple):
 
     @classmethod
     def of(cls, histories: Pasts) -> Purchases:
-        """The purchases of each history."""
+        """The purchases of each history. Baskets of the same moment are one, which is better for these peers."""
         shoppers, items, baskets, counts = [], [], [], np.zeros(len(histories), np.intp)
         for number, history in enumerate(histories):
             if history is None:
                 continue
-            place = np.empty(history.baskets, np.intp)
-            place[np.argsort(history.ages, kind="stable")] = np.arange(history.baskets)
-            shoppers.append(np.full(len(history.places), number))
-            items.append(history.rows)
-            baskets.append(place[history.visits])
-            counts[number] = history.baskets
+            ages, place = np.unique(history.ages, return_inverse=True)
+            pairs = np.unique(np.column_stack([place[history.visits], history.rows]), axis=0)
+            shoppers.append(np.full(len(pairs), number))
+            items.append(pairs[:, 1])
+            baskets.append(pairs[:, 0])
+            counts[number] = len(ages)
         nothing = np.empty(0, np.intp)
         return cls(
             np.concatenate([nothing, *shoppers]),

@@ -116,10 +116,10 @@ def test_personal_frequency_ranks_by_count_then_recency_then_popularity(known: B
     assert sorted(rest, key=lambda item: -known.counts[item]) == sorted(rest, key=lambda item: -found[item])
 
 
-def test_purchases_are_numbered_from_the_newest_basket() -> None:
-    past = Purchases.of([None, History.of([[5], [3, 4], [3]], [9.0, 2.0, 4.0])])
+def test_purchases_are_numbered_from_the_newest_basket_and_the_same_moment_is_one() -> None:
+    past = Purchases.of([None, History.of([[5], [3, 4], [3], [3, 6]], [9.0, 2.0, 4.0, 2.0])])
     assert past.baskets.tolist() == [0, 3]
-    expected = [(3, 0), (3, 1), (4, 0), (5, 2)]
+    expected = [(3, 0), (3, 1), (4, 0), (5, 2), (6, 0)]
     assert sorted(zip(past.item.tolist(), past.basket.tolist(), strict=True)) == expected
     assert set(past.shopper.tolist()) == {1}
 
