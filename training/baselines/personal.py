@@ -34,7 +34,7 @@ class Purchases(NamedTuple):
 
     @classmethod
     def of(cls, histories: Pasts) -> Purchases:
-        """The purchases of each history. Baskets of the same moment are one, which is better for these peers."""
+        """The purchases of each history; baskets of the same moment are one, which suits the peers better."""
         shoppers, items, baskets, counts = [], [], [], np.zeros(len(histories), np.intp)
         for number, history in enumerate(histories):
             if history is None:
