@@ -30,6 +30,7 @@ from model_store.items import Items
 from model_store.kernel_file import KERNEL, kernel_tensors, read_kernel, write_kernel
 from model_store.manifest import FILE_NAME, MANIFEST, FileEntry, Kind, Knobs, Manifest, Sizes
 from model_store.version import VERSION
+from ndpp.arrivals import ArrivalWeights
 from ndpp.basket_index import BasketIndex
 from ndpp.basket_sizes import BasketSizes
 from ndpp.coherence import CoherenceScale
@@ -68,6 +69,7 @@ class Draft:
     seed: int
     files: Mapping[str, bytes] = field(default_factory=dict)  # report.html, report.json, …
     mixture: Mixture | None = None  # coefficients of P(next item | cart)
+    arrivals: ArrivalWeights | None = None  # None: not fitted
     calibration: dict[str, JsonValue] | None = None  # predicted against observed, on held-out baskets
     baskets: BasketIndex | None = None
     basket_sizes: BasketSizes | None = None
@@ -114,6 +116,11 @@ class StoredModel:
         """The next-item model; versions of release 0.1 have no mixture and rank by their parameters."""
         mixture = self.manifest.mixture or Mixture.plain(**asdict(self.manifest.knobs))
         return NextItem(self.kernel, mixture, self.relevance, self.baskets)
+
+    @property
+    def arrival_weights(self) -> ArrivalWeights:
+        """The weights of new arrivals; the defaults if the version has none of its own."""
+        return self.manifest.arrivals or ArrivalWeights()
 
     @property
     def set_predictor(self) -> SetPredictor | None:
@@ -172,6 +179,7 @@ def _manifest(draft: Draft, version: str, created: datetime, folder: Path) -> Ma
         metrics=draft.metrics,
         knobs=draft.knobs,
         mixture=draft.mixture,
+        arrivals=draft.arrivals,
         calibration=draft.calibration,
         tripod_version=VERSION,
         files={path.name: _entry(path) for path in sorted(folder.iterdir())},

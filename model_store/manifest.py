@@ -20,6 +20,7 @@ from pydantic import (
 from pydantic.dataclasses import dataclass
 
 from model_store.errors import DamagedModelError, InvalidVersionError, NewerFormatError
+from ndpp.arrivals import ArrivalWeights
 from ndpp.mixture import Mixture
 
 FORMAT_VERSION = 2  # 1, of release 0.1, has F and X in the kernel file
@@ -74,6 +75,7 @@ class Manifest(_Record):
     metrics: dict[str, JsonValue]
     knobs: Knobs
     mixture: Mixture | None = None  # None: scores are not probabilities
+    arrivals: ArrivalWeights | None = None  # None: not fitted, see `StoredModel.arrival_weights`
     calibration: dict[str, JsonValue] | None = None  # predicted against observed, on held-out baskets
     tripod_version: str
     files: dict[Annotated[str, StringConstraints(pattern=FILE_NAME)], FileEntry]

@@ -12,6 +12,7 @@ from pydantic import JsonValue
 from model_store import Draft, Items, ModelStore
 from ndpp import Mixture
 from ndpp.mixture import at
+from training.arrivals import ArrivalsFit, features_of, fit_arrivals
 from training.baskets import Baskets
 from training.evaluation.assess import Assessment, Questions, assess, item_names, questions_from
 from training.evaluation.queries import Protocol
@@ -64,6 +65,7 @@ def publish(store: ModelStore, publication: Publication, *, report: bool = True)
     learned, result, parts = publication.learned, publication.result, publication.parts
     statistics = collect_statistics(parts, result.kernel, result.options.seed)
     sets = learn_sets(learned, parts, statistics)
+    arrivals = _arrivals(publication)
     files = {"training_curve.json": _curve(result)}
     metrics: dict[str, JsonValue] = {**publication.metrics()}
     if learned.tuning is not None:
@@ -71,6 +73,8 @@ def publish(store: ModelStore, publication: Publication, *, report: bool = True)
         metrics["tuning"] = learned.tuning.as_dict()
     if learned.own is not None:
         metrics["own"] = {**learned.own.as_dict()}
+    if arrivals is not None:
+        metrics["arrivals"] = {**arrivals.as_dict()}
     calibration: dict[str, JsonValue] | None = None
     if report and (asked := _questions(publication)):
         # Without test baskets the validation baskets are used, which prior and index must not have seen.
@@ -99,6 +103,7 @@ def publish(store: ModelStore, publication: Publication, *, report: bool = True)
         relevance=learned.relevance,
         knobs=learned.knobs,
         mixture=learned.mixture,
+        arrivals=None if arrivals is None else arrivals.weights,
         calibration=calibration,
         baskets=learned.baskets,
         lifts=statistics.lifts,
@@ -125,6 +130,15 @@ def publish(store: ModelStore, publication: Publication, *, report: bool = True)
         files=files,
     )
     return store.publish(draft)
+
+
+def _arrivals(publication: Publication) -> ArrivalsFit | None:
+    """The weights of new arrivals, fitted to validation baskets; None without tuning."""
+    parts, model = publication.parts, publication.learned.before_validation
+    if model is None:
+        return None
+    seed = publication.result.options.seed
+    return fit_arrivals(model, features_of(publication.items), parts.train, parts.validation, seed)
 
 
 def _questions(publication: Publication) -> Questions | None:

@@ -25,6 +25,7 @@ from model_store import (
     UnknownFileError,
     UnknownVersionError,
 )
+from ndpp.arrivals import ArrivalWeights
 from ndpp.basket_sizes import FEATURES, BasketSizes
 from ndpp.coherence import CoherenceScale
 from ndpp.kernel import Kernel
@@ -75,6 +76,14 @@ def test_published_model_is_read_back_unchanged(any_store: ModelStore, draft: Dr
         "report.html",
         "report.json",
     }
+
+
+def test_weights_of_arrivals_are_read_back_and_have_defaults(any_store: ModelStore, draft: Drafts) -> None:
+    own = ArrivalWeights(category=0.25, rate=1.75, shape=3.5)
+    assert any_store.open(any_store.publish(draft(arrivals=own))).arrival_weights == own
+    without = any_store.open(any_store.publish(draft()))
+    assert without.manifest.arrivals is None
+    assert without.arrival_weights == ArrivalWeights()
 
 
 def test_model_without_relevance(any_store: ModelStore, draft: Drafts) -> None:

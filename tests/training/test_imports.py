@@ -1,4 +1,4 @@
-"""Which modules of training need torch: only fitting a kernel, the mixture and P(set | cart)."""
+"""Which modules of training need torch: only fitting a kernel, the mixture, P(set | cart) and arrivals."""
 
 import subprocess
 import sys
@@ -8,6 +8,7 @@ import training
 
 NEED_TORCH = (
     "training.__main__",
+    "training.arrivals",
     "training.baselines.blend",
     "training.cli",
     "training.fitting",

@@ -1,0 +1,144 @@
+"""New arrivals: items without purchases, as mixtures of similar known items.
+
+    P(i | cart) = Σ_j W_ij P(j | cart),   W_ij = rate · softmax_j(Σ_f w_f s_f(i, j))
+
+over the known items j that are most similar to the arrival i, of those that resemble it at all. s_f are the
+similarities of `Alike`. All that is linear in P carries over: the share of each expert, and what explains a
+suggestion. Known items and arrivals together have probabilities that add up to more than 1; divide by the sum
+where that matters.
+"""
+
+from __future__ import annotations
+
+from dataclasses import astuple, dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ndpp.item_features import Alike, ItemFeatures
+from ndpp.kernel import Indices, Matrix, Vector
+
+NEIGHBOURS = 32  # at most
+Mask = NDArray[np.bool_]
+_LEAST = 1e-12  # popularity, for logarithms
+
+
+@dataclass(frozen=True)
+class ArrivalWeights:
+    """The weight of each similarity, and how arrivals are bought beside their neighbours."""
+
+    category: float = 2.0
+    words: float = 2.0
+    letters: float = 3.0
+    price: float = 1.5
+    attributes: float = 2.0
+    parent: float = 3.0
+    rate: float = 1.0  # purchases of an arrival, as a multiple of the mean of its neighbours
+    shape: float = 0.8  # of the gamma prior of the factor of `moved_by`: low if arrivals differ much
+
+    @property
+    def of_similarities(self) -> Vector:
+        """The weights of the rows of `Alike.table`, (6,)."""
+        return np.array(astuple(self)[:6], dtype=np.float64)
+
+
+@dataclass(frozen=True, eq=False)
+class Arrivals:
+    """A arrivals, each with n neighbours among the known items, most similar first."""
+
+    neighbours: Indices  # (A, n): rows of known items; 0 where the weight is 0
+    weights: Matrix  # (A, n): W_ij, 0 beyond the last neighbour
+    shape: float  # see `ArrivalWeights`
+
+    def __len__(self) -> int:
+        return len(self.neighbours)
+
+    def probabilities(self, known: Vector) -> Vector:
+        """Σ_j W_ij known_j of each arrival, (A,), for values of all known items such as P(j | cart)."""
+        found: Vector = np.einsum("an,an->a", self.weights, known[self.neighbours])
+        return found
+
+    def mixed(self, shares: Matrix) -> Matrix:
+        """The same for several rows of values, such as the share of each expert: (e, M) to (e, A)."""
+        found: Matrix = np.einsum("an,ean->ea", self.weights, shares[:, self.neighbours])
+        return found
+
+    def best_neighbour(self, place: int) -> int:
+        """The row of the most similar known item."""
+        return int(self.neighbours[place, 0])
+
+    def with_rows(self, size: int, places: Indices, rows: Arrivals) -> Arrivals:
+        """`size` arrivals, at least as many as these, with other rows at some places."""
+        neighbours = np.zeros((size, self.neighbours.shape[1]), dtype=self.neighbours.dtype)
+        weights = np.zeros_like(neighbours, dtype=np.float64)
+        neighbours[: len(self)], weights[: len(self)] = self.neighbours, self.weights
+        neighbours[places], weights[places] = rows.neighbours, rows.weights
+        return replace(self, neighbours=neighbours, weights=weights)
+
+    def moved_by(self, purchases: Vector, baskets: Vector, basket_shares: Vector) -> Arrivals:
+        """The arrivals after `purchases` of each in `baskets` new baskets since its arrival, both (A,).
+
+        `basket_shares` are the known items' shares of baskets, count / number of baskets, (M,). With the
+        weights of an arrival they add up to its own expected share, and times `baskets` to the expected
+        number e of baskets with it. What is really bought is a multiple of that, with a gamma prior of mean
+        1, so the weights are multiplied by its posterior mean (shape + purchases) / (shape + e).
+        """
+        expected = baskets * self.probabilities(basket_shares)
+        factors = (self.shape + purchases) / (self.shape + expected)
+        return replace(self, weights=self.weights * factors[:, None])
+
+
+@dataclass(frozen=True, eq=False)
+class Similarity:
+    """The known items, prepared to find the neighbours of arrivals."""
+
+    alike: Alike
+    usual: Vector  # (M,)
+    weights: ArrivalWeights
+
+    @classmethod
+    def of(cls, known: ItemFeatures, usual: Vector, weights: ArrivalWeights) -> Similarity:
+        """`usual` is the popularity of the known items, P(j | empty cart)."""
+        if len(known) != len(usual):
+            raise ValueError(f"there are features of {len(known)} items and popularities of {len(usual)}")
+        return cls(Alike(known), usual, weights)
+
+    def neighbours(self, table: Matrix, most: int, allowed: Mask) -> Indices:
+        """The allowed rows that resemble an arrival most; the most popular ones if none resembles it."""
+        similar = table.any(axis=0) & allowed
+        if similar.any():
+            return _highest(self.weights.of_similarities @ table, most, similar)
+        return _highest(self.usual, most, allowed)
+
+    def arrivals(self, new: ItemFeatures, excluded: Mask | None = None) -> Arrivals:
+        """The arrivals with these features; known items that are `excluded`, (M,), are nobody's neighbours.
+
+        An arrival that resembles no known item at all becomes a mixture of the most popular items in
+        proportion to their popularity, with a rate that makes it as popular as the median known item.
+        """
+        allowed = np.ones(len(self.usual), dtype=np.bool_) if excluded is None else ~excluded
+        neighbours, weights = (
+            np.zeros((len(new), NEIGHBOURS), dtype=np.intp),
+            np.zeros((len(new), NEIGHBOURS)),
+        )
+        for place in range(len(new) if allowed.any() else 0):
+            table = self.alike.table(new, place)
+            rows = self.neighbours(table, NEIGHBOURS, allowed)
+            table = table[:, rows]
+            if table.any():
+                scores = self.weights.of_similarities @ table
+                shares, rate = np.exp(scores - scores.max()), self.weights.rate
+            else:
+                shares = np.maximum(self.usual[rows], _LEAST)
+                rate = float(np.median(self.usual[allowed]) * shares.sum() / (shares**2).sum())
+            neighbours[place, : len(rows)], weights[place, : len(rows)] = rows, rate * shares / shares.sum()
+        return Arrivals(neighbours, weights, self.weights.shape)
+
+
+def _highest(values: Vector, most: int, allowed: Mask) -> Indices:
+    """The allowed rows with the highest values, best first, ties by row."""
+    rows = np.flatnonzero(allowed)
+    if len(rows) > most:
+        lowest = np.partition(values[rows], len(rows) - most)[len(rows) - most]
+        rows = rows[values[rows] >= lowest]
+    return rows[np.lexsort((rows, -values[rows]))[:most]]
