@@ -14,8 +14,9 @@ from fastapi.security import APIKeyHeader
 from app.bundles.service import Bundles
 from app.carts.service import Carts
 from app.carts.store import Conditions
+from app.catalogue.follower import CatalogueFollower
+from app.catalogue.holder import SnapshotHolder
 from app.catalogue.service import ItemService
-from app.catalogue.snapshot import SnapshotHolder
 from app.health.service import Health
 from app.http.errors import Forbidden, Invalid, Unauthorized
 from app.http.etags import list_header, parse_etags, revalidated
@@ -26,6 +27,8 @@ from app.purchases.service import Purchases
 from app.recommend.insights import Insights
 from app.recommend.service import Recommender
 from app.redis.client import RedisLink
+from app.rules.effects import active_rules
+from app.rules.service import Rules
 from app.runtime.compute import Compute
 from app.runtime.watchers import Watchers
 from app.settings import Settings
@@ -47,6 +50,8 @@ class Services:
     carts: Carts
     purchases: Purchases
     items: ItemService
+    catalogue: CatalogueFollower
+    rules: Rules
     models: Models
     recommender: Recommender
     bundles: Bundles
@@ -78,7 +83,10 @@ def catalogue_headers(request: Request) -> dict[str, str]:
     """
     services = services_of(request)
     snapshot = services.snapshots.current()
-    return revalidated(request, snapshot.model.version, snapshot.revision, services.settings.cart_window)
+    active = active_rules(snapshot) if snapshot.rules else ()  # they also depend on the time
+    rules = ",".join(rule.rule_id for rule in active)
+    window = services.settings.cart_window
+    return revalidated(request, snapshot.model.version, snapshot.revision, window, rules)
 
 
 async def _from_catalogue(request: Request, response: Response) -> None:

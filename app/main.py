@@ -17,10 +17,10 @@ from app.bundles.service import Bundles
 from app.carts.routes import router as carts
 from app.carts.service import Carts
 from app.carts.store import CartStore
-from app.catalogue.overrides import OverrideStore
+from app.catalogue.follower import CatalogueFollower
+from app.catalogue.holder import SnapshotHolder
 from app.catalogue.routes import router as items
 from app.catalogue.service import ItemService
-from app.catalogue.snapshot import SnapshotHolder
 from app.dependencies import Services
 from app.health.routes import router as health
 from app.health.service import Health
@@ -38,10 +38,12 @@ from app.purchases.routes import router as purchases
 from app.purchases.service import Purchases
 from app.purchases.store import OrderStore
 from app.recommend.insights import Insights
-from app.recommend.request import Questions
+from app.recommend.question import Questions
 from app.recommend.routes import router as recommendations
 from app.recommend.service import Recommender
 from app.redis.client import RedisLink
+from app.rules.routes import router as rules
+from app.rules.service import Rules
 from app.runtime.compute import Compute
 from app.runtime.logs import configure_logs
 from app.runtime.parent_process import end_with_parent_process
@@ -87,7 +89,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
         limiter=limiter,
     )
     install_handlers(app)
-    shop = (recommendations, substitutes, carts, purchases, bundles, items, shoppers)
+    shop = (recommendations, substitutes, carts, purchases, bundles, items, rules, shoppers)
     include_flat(app, *shop, model_routes, jobs, health, web)
     describe(app)
     return app
@@ -119,6 +121,7 @@ def _build(settings: Settings) -> Services:
     hashes = ShopperHashes(model_store, key.get_secret_value() if key else None)
     profiles = ProfileStore(link, settings.shopper_ttl)
     questions = Questions(cart_store, snapshots, settings.cart_window, Histories(profiles, hashes))
+    catalogue = CatalogueFollower(link, snapshots, settings.poll_seconds)
     return Services(
         settings=settings,
         link=link,
@@ -127,7 +130,9 @@ def _build(settings: Settings) -> Services:
         shopper_hashes=hashes,
         carts=Carts(cart_store, hashes),
         purchases=Purchases(OrderStore(link, settings), hashes, settings),
-        items=ItemService(snapshots, OverrideStore(link), compute, settings.poll_seconds),
+        items=ItemService(snapshots, catalogue.records, catalogue, compute, settings.max_body_bytes),
+        catalogue=catalogue,
+        rules=Rules(catalogue, snapshots, questions, compute),
         models=models,
         recommender=Recommender(questions, compute),
         bundles=Bundles(questions, snapshots, compute),
@@ -136,7 +141,7 @@ def _build(settings: Settings) -> Services:
         health=Health(link, snapshots, models, watchers),
         jobs=Jobs(link, settings),
         shoppers=Shoppers(profiles, hashes, snapshots, Forgetting(link, settings.shopper_ttl), model_store),
-        follower=Follower(link, profiles, hashes),
+        follower=Follower(link, profiles, hashes, snapshots, catalogue.purchases),
         watchers=watchers,
     )
 
@@ -145,10 +150,10 @@ def _build(settings: Settings) -> Services:
 async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
     services: Services = app.state.services
     configure_logs(services.settings.log_level)
-    models, items, watchers = services.models, services.items, services.watchers
+    models, catalogue, watchers = services.models, services.catalogue, services.watchers
     watchers.start("models", models.poll, models.pause)
     watchers.start("activations", models.activations.listen)
-    watchers.start("items", items.poll, items.pause)
+    watchers.start("items", catalogue.poll, catalogue.pause)
     watchers.start("shoppers", services.follower.poll, services.follower.pause)
     await _wait_for_first_polls(services)
     yield
@@ -160,7 +165,7 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
 
 
 async def _wait_for_first_polls(services: Services) -> None:
-    """Accept requests only after the model and the overrides are loaded, if there are any.
+    """Accept requests only after the model and the catalogue are loaded, if there are any.
 
     A model store or a Redis that hangs delays the start by a few seconds only.
     """

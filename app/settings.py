@@ -74,7 +74,7 @@ class Settings(BaseSettings):
         default=16_777_216,
         ge=1_024,
         le=1_073_741_824,
-        description="Maximum size of a body of many purchases (application/x-ndjson).",
+        description="Maximum size of a body of many purchases or items (application/x-ndjson).",
     )
     rate_limit: int = Field(
         default=0,

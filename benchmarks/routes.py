@@ -14,8 +14,9 @@ from typing import Annotated, Any
 from fastapi import APIRouter, FastAPI, Query, Request, Response
 from pydantic import Field, TypeAdapter
 
+from app.catalogue.filters import ItemFilters
 from app.http.fast_routes import fast_get, include_flat
-from app.http.inputs import ItemFilters, query_reader
+from app.http.inputs import query_reader
 from app.recommend.request import Basket
 from app.recommend.schemas import ConsideredCart, Recommendations, RecommendedItem
 from benchmarks.machine import describe_machine
@@ -30,7 +31,9 @@ class _Query(Basket, ItemFilters):
 
 def _answer() -> Recommendations:
     items = [
-        RecommendedItem(rank, f"item-{rank}", f"Item {rank}", "Photo", 9.5, 0.05, 3.2, "neutral", [])
+        RecommendedItem(
+            rank, f"item-{rank}", f"Item {rank}", "Photo", 9.5, 0.05, 3.2, "neutral", [], False, [], None
+        )
         for rank in range(1, 11)
     ]
     return Recommendations("20261116-021530-3f9a1c", ConsideredCart("me", ["a"], [], []), items, None, 0.8)

@@ -134,6 +134,11 @@ class Prediction:
         """The cart's rows, each once."""
         return self.conditional.cart
 
+    @property
+    def log_usual(self) -> Vector:
+        """log P(i | ∅), (M,)."""
+        return self.model.log_usual
+
     @cached_property
     def weights(self) -> tuple[float, float, float, float]:
         """w_e of `together`, `baskets`, `habit` and `own`."""

@@ -9,10 +9,11 @@ from typing import Literal
 import numpy as np
 
 from app.bundles.determinant import map_operations, method_of
+from app.bundles.personal import known_factors
 from app.bundles.schemas import BundleRequest
 from app.bundles.together import operations
 from app.http.errors import Invalid
-from app.recommend.request import Question, factors_of
+from app.recommend.question import Question
 from ndpp.bundles.exact import MOST_SETS
 
 Source = Literal["query", "body"]
@@ -36,7 +37,7 @@ def checked_operations(question: Question[BundleRequest], source: Source) -> flo
         if wanted:
             message = "this model was not fitted for together: train a version with this release"
             raise Invalid((f"{source}.{wanted[0]}", message))
-        candidates = int(np.count_nonzero(factors_of(question))) - len(question.cart.rows)
+        candidates = int(np.count_nonzero(known_factors(question))) - len(question.cart.rows)
         if request.method == "exact" and (sets := comb(max(candidates, 0), request.k)) > MOST_SETS:
             message = (
                 f"exact would try {sets:,} sets of {candidates:,} items, more than {MOST_SETS:,}: "

@@ -8,7 +8,7 @@ import numpy as np
 
 from app.bundles.personal import personal_factors
 from app.bundles.schemas import BundleRequest
-from app.recommend.request import Question
+from app.recommend.question import Question
 from app.runtime import metrics
 from ndpp import (
     Bundle,

@@ -136,6 +136,8 @@ class BundleItem(BaseModel):
     gain: float | None = Field(
         description="With `map`: the factor by which it increased the determinant when it was added."
     )
+    rules: list[str] = Field(description="The ids of the shop's rules that act on the item.", examples=[[]])
+    image_url: str | None
 
 
 class BundleFigures(BaseModel):

@@ -21,14 +21,19 @@ from app.bundles.schemas import (
     TopBundlesQuery,
 )
 from app.bundles.together import Found, find_together
+from app.catalogue.holder import SnapshotHolder
 from app.catalogue.relations import RelatedPair, pairs_among
-from app.catalogue.snapshot import Snapshot, SnapshotHolder
+from app.catalogue.snapshot import Snapshot
 from app.http.errors import Invalid
-from app.recommend.request import Question, Questions, count_fallback
+from app.recommend.question import Question, Questions, count_fallback
 from app.runtime import metrics
 from app.runtime.compute import Compute
 from ndpp import Bundle, condition
+from ndpp.limits import Limit
 from ndpp.sets import CountedSet, disjoint
+
+# What rules do to bundles with `map` and with `together`: a set has no positions, a determinant no limits.
+_ACTIONS = {False: ("boost", "bury"), True: ("boost", "bury", "at_most")}
 
 
 class Bundles:
@@ -67,6 +72,8 @@ class Bundles:
         snapshot = self._snapshots.current()
         stored, first = snapshot.model.stored.top_bundles, _position(query.cursor)
         bundles = [] if stored is None else stored.of_size(query.k)
+        if query.category is not None and not snapshot.categories.is_known(query.category):
+            raise Invalid(("query.category", snapshot.categories.unknown(query.category)))
         fitting = (bundle for bundle in bundles if _may_show(snapshot, bundle.rows, query))
         ranked = list(enumerate(disjoint(fitting, first + query.limit + 1), 1))[first:]
         page, more = (
@@ -159,6 +166,8 @@ def _item(
         probability=probability,
         goes_with=_goes_with(question, item_id, lifts),
         gain=gain,
+        rules=question.effects.on(row, _ACTIONS[gain is None]) if question.rules else [],
+        image_url=snapshot.image_url(row),
     )
 
 
@@ -225,9 +234,12 @@ def _top_item(snapshot: Snapshot, row: int) -> TopBundleItem:
 
 
 def _may_show(snapshot: Snapshot, rows: Sequence[int], query: TopBundlesQuery) -> bool:
-    if any(snapshot.boosts[row] == 0 or (query.in_stock and not snapshot.in_stock[row]) for row in rows):
+    if not all(snapshot.is_shown(row) and (snapshot.in_stock[row] or not query.in_stock) for row in rows):
         return False
-    return query.category is None or any(snapshot.category(row) == query.category for row in rows)
+    if snapshot.variants.exist and not Limit(snapshot.variants.groups, 1).allows(rows):
+        return False
+    wanted = query.category
+    return wanted is None or any(snapshot.categories.contains(row, wanted) for row in rows)
 
 
 def _position(cursor: str | None) -> int:

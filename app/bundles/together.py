@@ -11,7 +11,7 @@ import numpy as np
 
 from app.bundles.personal import personal_factors
 from app.bundles.schemas import BundleRequest
-from app.recommend.request import Question, reordered
+from app.recommend.question import Question, reordered
 from ndpp.kernel import Indices, Vector
 from ndpp.sets import Attraction, Constraints, Limit, SetPrediction, SetPredictor, best_set
 from ndpp.sets.probability import CANDIDATES
@@ -81,14 +81,11 @@ class _Together:
         snapshot, request = self.question.snapshot, self.question.options
         given = self.question.cart.rows or self._include
         factors = personal_factors(self.question, given) * self._by_popularity
-        limits = []
+        limits = [limit.up_to(len(factors)) for limit in self.question.limits]
         if request.max_per_category is not None:
-            for rows in snapshot.model.categories.values():
-                marked = np.zeros(len(factors), dtype=np.bool_)
-                marked[rows] = True
-                limits.append(Limit(marked, request.max_per_category))
+            limits.append(Limit(snapshot.categories.codes[: len(factors)], request.max_per_category))
         limit = np.inf if request.max_total_price is None else request.max_total_price
-        return Constraints(factors, self._include, limits, snapshot.prices, limit)
+        return Constraints(factors, self._include, limits, snapshot.known_prices, limit)
 
     @cached_property
     def _by_popularity(self) -> Vector | float:
@@ -130,7 +127,7 @@ class _Together:
             free = [row for row in rows if row not in self._include]
             marked = np.zeros(self.question.snapshot.model.kernel.size, dtype=np.bool_)
             marked[free] = True
-            yield Limit(marked, len(free) // 2)
+            yield Limit.on(marked, len(free) // 2)
 
     def _attraction_of(self, bundle: Found) -> float:
         """P · log(P / P by chance): comparable between sizes."""
@@ -183,24 +180,21 @@ class _Together:
     def _spare(self, given: list[int], size: int, constraints: Constraints) -> list[int]:
         """Items that can fill a bundle within its limits: the cheapest or most frequent of each group."""
         cheap = np.isfinite(constraints.most_price)
-        key = self.question.snapshot.prices if cheap else -self._counts
+        key = self.question.snapshot.known_prices if cheap else -self._counts
         rows = np.setdiff1d(np.flatnonzero(constraints.allowed), given)
         rows = rows[np.argsort(key[rows], kind="stable")]
         limited = np.zeros(len(key), dtype=np.bool_)
         kept = np.zeros(len(key), dtype=np.bool_)
         for limit in constraints.limits:
             limited |= limit.marked
-            kept[rows[limit.marked[rows]][: max(limit.most, 0)]] = True
+            kept[rows[limit.first(rows)]] = True
         kept[rows[~limited[rows]][:size]] = True
         spare: list[int] = rows[kept[rows]][: 2 * size].tolist()
         return spare
 
     def _besides(self, constraints: Constraints) -> Constraints:
         """The constraints on the other items of a bundle that holds the included ones."""
-        limits = [
-            replace(limit, most=limit.most - int(np.count_nonzero(limit.marked[self._include])))
-            for limit in constraints.limits
-        ]
+        limits = [left for limit in constraints.limits for left in limit.besides(self._include)]
         most_price = constraints.most_price
         if np.isfinite(most_price):
             most_price -= float(self.question.snapshot.prices[self._include].sum())

@@ -1,257 +1,269 @@
-"""The snapshot that a request works with: a model and the shop's overrides as one immutable value.
+"""The snapshot that a request works with: a model, the shop's records and its rules as one immutable value.
 
-`SnapshotHolder.current()` gives the one in use. A new model or a changed override makes a new snapshot, which
-replaces the old one in a single assignment, so that no request sees half of a change.
+`SnapshotHolder.current()` gives the one in use. Every change makes a new snapshot, which replaces the old one
+in a single assignment, so that no request sees half of a change.
 """
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from dataclasses import fields as dataclass_fields
 from functools import cached_property
 from math import isnan
-from threading import Lock
 from typing import Any
 
 import numpy as np
 from cachetools import LRUCache
 from numpy.typing import NDArray
 
-from app.catalogue.overrides import Changes, Override
-from app.http.errors import ModelMissing
-from app.http.inputs import ItemFilters
-from model_store import Knobs, StoredModel
-from ndpp import DenseKernel, Kernel, Mixture, NextItem, RelatedItems
-from ndpp.kernel import Indices, Vector
-from ndpp.sets import Attraction, SetPredictor
+from app.catalogue.attributes import AttributeColumns, Columns
+from app.catalogue.categories import Categories
+from app.catalogue.conditions import Condition
+from app.catalogue.matching import compiled
+from app.catalogue.records import NO_RECORD, Record
+from app.catalogue.search import SearchIndex
+from app.catalogue.served_model import ServedModel
+from app.catalogue.variants import Variants
+from app.rules.rule import Rule
+from ndpp.arrivals import Arrivals, Similarity
+from ndpp.item_features import ItemFeatures
+from ndpp.kernel import Vector
 
-_NO_ROWS: Indices = np.empty(0, dtype=np.intp)
 _CACHED_RESPONSES = 1_024
-# A dense kernel takes 8 M² bytes in each process: 87 MB for 3,300 items, 134 MB for these.
-_DENSE_ITEMS = 4_096
-# Costs in multiply-adds:
-_MIXING = 30  # the logarithms and exponentials of the mixture, per item
-_SIMILAR_BASKETS = 1_000_000  # the search for similar baskets
-
-
-@dataclass(frozen=True, eq=False)
-class ServedModel:
-    """A stored model with what requests look up in it, computed once."""
-
-    stored: StoredModel
-    prices: Vector  # (M,), NaN where unknown
-    in_stock: NDArray[np.bool_]  # (M,), true where unknown
-    categories: dict[str, Indices]  # rows by category
-    search_names: tuple[str, ...]  # name and id of each item, case-folded
-    next_item: NextItem
-    relations: RelatedItems | None  # None for versions of release 0.1, which have no lifts
-    sets: SetPredictor | None  # None for versions that were not fitted to give P(set | cart)
-    attraction: Attraction | None  # as `sets`
-
-    @classmethod
-    def of(cls, stored: StoredModel) -> ServedModel:
-        """Prepare a stored model for requests."""
-        items = stored.items
-        dense = DenseKernel.of(stored.kernel) if stored.kernel.size <= _DENSE_ITEMS else None
-        rows_by_category: dict[str, list[int]] = {}
-        for row, category in enumerate(items.categories):
-            if category is not None:
-                rows_by_category.setdefault(category, []).append(row)
-        next_item = replace(stored.next_item, dense=dense)
-        relations = None if stored.lifts is None else RelatedItems(stored.kernel, stored.lifts)
-        sets = stored.set_predictor
-        if sets is not None and relations is not None:
-            sets = replace(sets, next_item=next_item, relations=relations)  # with their caches
-        return cls(
-            stored=stored,
-            prices=np.array([np.nan if price is None else price for price in items.prices], dtype=np.float64),
-            in_stock=np.array([stock is not False for stock in items.in_stock], dtype=np.bool_),
-            categories={name: np.array(rows, dtype=np.intp) for name, rows in rows_by_category.items()},
-            search_names=tuple(
-                f"{name or ''}\n{item_id}".casefold()
-                for name, item_id in zip(items.names, items.ids, strict=True)
-            ),
-            next_item=next_item,
-            relations=relations,
-            sets=sets,
-            attraction=None if sets is None else Attraction(sets.relations, sets.baskets),
-        )
-
-    @property
-    def version(self) -> str:
-        """The version's name in the model store."""
-        return self.stored.version
-
-    @property
-    def kernel(self) -> Kernel:
-        """The kernel over the rows of the catalogue."""
-        return self.stored.kernel
-
-    @property
-    def knobs(self) -> Knobs:
-        """The serving parameters ω, β and γ that training chose."""
-        return self.stored.manifest.knobs
-
-    @property
-    def gives_probabilities(self) -> bool:
-        """Whether its scores were fitted as probabilities; those of release 0.1 were not."""
-        return self.stored.manifest.mixture is not None
-
-    @property
-    def uses_histories(self) -> bool:
-        """Whether what a shopper bought before changes its probabilities."""
-        return self.next_item.mixture.own is not None and self.next_item.baskets is not None
-
-    @cached_property
-    def kernel_only(self) -> NextItem:
-        """The paper's exact conditioning: P ∝ Δ."""
-        return NextItem(self.kernel, Mixture.plain(), dense=self.next_item.dense)
-
-    def rows_in(self, category: str) -> Indices:
-        """The rows of a category's items, none if there is no such category."""
-        return self.categories.get(category, _NO_ROWS)
-
-    def operations(self, cart_size: int) -> float:
-        """Multiply-adds of a pass over F for a cart."""
-        return float(self.kernel.size) * self.kernel.rank * (cart_size + 1)
-
-    def operations_of_one(self, cart_size: int) -> float:
-        """Multiply-adds of a single recommendation, which may use the dense kernel."""
-        dense = self.next_item.dense
-        gains = self.operations(cart_size)
-        if dense is not None and dense.suits(cart_size):
-            gains = dense.operations(cart_size)
-        return gains + _MIXING * self.kernel.size + _SIMILAR_BASKETS
-
-    def warm_up(self) -> None:
-        """Touch all pages and fill all caches, so that the first request is as fast as the next."""
-        numbers = self.next_item.given([0]).probabilities
-        if self.relations is not None and self.kernel.size > 1:
-            numbers = np.append(numbers, self.relations.between([0], [1]).lift)
-        if np.isnan(self.next_item.log_usual).any() or not np.isfinite(numbers).all():
-            raise ValueError("a first recommendation gives numbers that are not finite")
+_CACHED_MASKS = 256
+Flags = NDArray[np.bool_]
 
 
 def _new_cache() -> LRUCache[Hashable, Any]:
     return LRUCache(_CACHED_RESPONSES)
 
 
+def _new_masks() -> LRUCache[Hashable, Flags]:
+    return LRUCache(_CACHED_MASKS)
+
+
 @dataclass(frozen=True, eq=False)
 class Snapshot:
-    """A model with the shop's overrides applied to its items."""
+    """The shop's catalogue: the items of a model, in its rows, and after them the items it does not know."""
 
     model: ServedModel
-    prices: Vector  # (M,), NaN where unknown
-    in_stock: NDArray[np.bool_]  # (M,)
-    boosts: Vector  # (M,), 1 unless the shop has set another
-    revision: int = 0  # the number of the latest change of an override that is applied
-    # LRU cache of recommendations, empty in a new snapshot. Copy a response before changing it.
+    records: Mapping[str, Record]  # by item id
+    arrivals: tuple[str, ...]  # the ids of the rows after the model's: items that it does not know
+    prices: Vector  # (size,), NaN where unknown
+    in_stock: Flags  # (size,)
+    boosts: Vector  # (size,), 1 unless the shop has set another
+    deleted: Flags  # (size,)
+    categories: Categories
+    rules: tuple[Rule, ...] = ()
+    purchases: Mapping[str, tuple[int, int]] = field(default_factory=dict)  # of arrivals: bought, baskets
+    revision: str = "0"  # of the records, rules and purchases that are applied
+    # Both are empty in a new snapshot. Copy a response before changing it.
     cache: LRUCache[Hashable, Any] = field(default_factory=_new_cache)
+    masks: LRUCache[Hashable, Flags] = field(default_factory=_new_masks)  # of conditions
 
-    @classmethod
-    def of(cls, model: ServedModel, overrides: Mapping[str, Override], revision: int = 0) -> Snapshot:
-        """Apply the overrides to the items of the model."""
-        untouched = cls(model, model.prices, model.in_stock, np.ones(model.kernel.size))
-        return untouched.changed(overrides, revision)
+    def with_rest(
+        self, rules: tuple[Rule, ...], purchases: Mapping[str, tuple[int, int]], revision: str
+    ) -> Snapshot:
+        """The snapshot with these rules and purchases of arrivals."""
+        after = replace(
+            self, rules=rules, purchases=purchases, revision=revision, cache=_new_cache(), masks=_new_masks()
+        )
+        fields = {each.name for each in dataclass_fields(self)}
+        computed = {name: value for name, value in self.__dict__.items() if name not in fields}
+        if purchases is not self.purchases:
+            computed = {n: v for n, v in computed.items() if n not in ("moved_mixtures", "log_usual")}
+        after.__dict__.update(computed)
+        return after
 
-    def changed(self, overrides: Mapping[str, Override], revision: int) -> Snapshot:
-        """A snapshot in which these items have these overrides instead; all others stay."""
-        prices, in_stock, boosts = self.prices.copy(), self.in_stock.copy(), self.boosts.copy()
-        for item_id, override in overrides.items():
-            row = self.row_of(item_id)
-            if row is None:
-                continue
-            prices[row] = self.model.prices[row] if override.price is None else override.price
-            in_stock[row] = self.model.in_stock[row] if override.in_stock is None else override.in_stock
-            boosts[row] = 1.0 if override.boost is None else override.boost
-        return Snapshot(self.model, prices, in_stock, boosts, revision)
+    def prepare(self) -> None:
+        """Compute what requests need, so that the first one does not wait for it."""
+        for name in ("search", "variants", "log_usual"):
+            getattr(self, name)
+
+    @property
+    def size(self) -> int:
+        """The number of rows."""
+        return len(self.prices)
+
+    @property
+    def known_prices(self) -> Vector:
+        """The prices of the model's items."""
+        return self.prices[: self.model.kernel.size]
 
     @cached_property
-    def out_of_stock(self) -> Indices:
-        """The rows of items that are out of stock."""
-        return np.flatnonzero(~self.in_stock)
+    def arrival_rows(self) -> dict[str, int]:
+        """The row of each arrival by its id."""
+        return {item_id: row for row, item_id in enumerate(self.arrivals, self.model.kernel.size)}
 
     def row_of(self, item_id: str) -> int | None:
-        """The row of an item, None if the model does not know it."""
+        """The row of an item that the model knows, None for others."""
         return self.model.stored.items.row_of(item_id)
+
+    def listed_row(self, item_id: str) -> int | None:
+        """The row of an item of the shop, None if it was deleted or never listed."""
+        row = self.row_of(item_id)
+        if row is None:
+            return self.arrival_rows.get(item_id)
+        return None if self.deleted[row] else row
 
     def rows_of(self, item_ids: Iterable[str]) -> list[int]:
         """The rows of the items that the model knows."""
         return [row for item_id in item_ids if (row := self.row_of(item_id)) is not None]
 
-    def factors(self, filters: ItemFilters) -> Vector:
-        """The factor on the odds of every item: its boost, or 0 if it is filtered out."""
-        factors = self.boosts.copy()
-        if filters.in_stock:
-            factors[self.out_of_stock] = 0.0
-        factors[self.rows_of(filters.exclude)] = 0.0
-        if filters.category:
-            allowed = np.zeros(len(factors))
-            for category in filters.category:
-                allowed[self.model.rows_in(category)] = 1.0
-            factors *= allowed
-        # A comparison with an unknown price (NaN) is false, so a price filter rules these items out.
-        if filters.min_price is not None:
-            factors *= self.prices >= filters.min_price
-        if filters.max_price is not None:
-            factors *= self.prices <= filters.max_price
-        return factors
+    def listed_rows(self, item_ids: Iterable[str]) -> list[int]:
+        """The rows of the items that the shop has."""
+        return [row for item_id in item_ids if (row := self.listed_row(item_id)) is not None]
+
+    def is_shown(self, row: int) -> bool:
+        """Whether the shop has the item and does not hide it with a boost of 0."""
+        return not self.deleted[row] and self.boosts[row] > 0
+
+    def is_cold(self, row: int) -> bool:
+        """Whether the model does not know the item."""
+        return row >= self.model.kernel.size
 
     def item_id(self, row: int) -> str:
         """The id of a row's item."""
-        return self.model.stored.items.ids[row]
+        known = self.model.kernel.size
+        return self.model.stored.items.ids[row] if row < known else self.arrivals[row - known]
 
     def name(self, row: int) -> str | None:
         """The name of a row's item."""
-        return self.model.stored.items.names[row]
+        name = self.record(row).name
+        return self.model.stored.items.names[row] if name is None and not self.is_cold(row) else name
 
     def category(self, row: int) -> str | None:
         """The category of a row's item."""
-        return self.model.stored.items.categories[row]
+        code = int(self.categories.codes[row])
+        return None if code < 0 else self.categories.names[code]
 
     def price(self, row: int) -> float | None:
         """The price of a row's item, None if unknown."""
         price = float(self.prices[row])
         return None if isnan(price) else price
 
+    def image_url(self, row: int) -> str | None:
+        """The address of a picture of a row's item."""
+        return self.record(row).image_url
 
-class SnapshotHolder:
-    """Holds the snapshot in use."""
+    def mask(self, condition: Condition, where: str) -> Flags:
+        """Which rows fulfil a condition; Invalid, with the place `where`, if it names what does not exist."""
+        key = condition.cache_key()
+        if (found := self.masks.get(key)) is None:
+            found = self.masks[key] = compiled(condition, self._columns, where)
+        return found
 
-    def __init__(self) -> None:
-        self._lock = Lock()  # models and overrides come from different threads
-        self._snapshot: Snapshot | None = None
-        self._overrides: dict[str, Override] = {}
-        self._revision = 0
+    def record(self, row: int) -> Record:
+        """What the shop says about a row's item; an empty record if that is nothing."""
+        return self.records.get(self.item_id(row), NO_RECORD) if self.records else NO_RECORD
 
-    @property
-    def model(self) -> ServedModel | None:
-        """The model in use, None before the first one is loaded."""
-        return self._snapshot.model if self._snapshot else None
+    @cached_property
+    def _described_rows(self) -> list[tuple[int, Record]]:
+        """The rows with a record, and the records."""
+        found = ((self.listed_row(item_id), record) for item_id, record in self.records.items())
+        return [(row, record) for row, record in found if row is not None]
 
-    def current(self) -> Snapshot:
-        """The snapshot in use; raises ModelMissing before the first model is loaded."""
-        if self._snapshot is None:
-            raise ModelMissing(
-                "No model is loaded: /readyz gives the reason. Publish a model if there is none."
-            )
-        return self._snapshot
+    @cached_property
+    def attribute_columns(self) -> AttributeColumns:
+        """The attributes of all rows."""
+        rows = {row: record.attributes for row, record in self._described_rows if record.attributes}
+        return AttributeColumns.of(self.size, rows)
 
-    def use_model(self, model: ServedModel) -> None:
-        """Replace the model."""
-        with self._lock:
-            self._snapshot = Snapshot.of(model, self._overrides, self._revision)
+    @cached_property
+    def names(self) -> list[str | None]:
+        """The names of all rows."""
+        return [self.name(row) for row in range(self.size)]
 
-    def use_changes(self, changes: Changes) -> None:
-        """Apply changed overrides. If they are few, only their rows are touched."""
-        overrides = changes.overrides()
-        with self._lock:
-            self._revision = changes.number
-            if changes.are_all:
-                self._overrides = overrides
-                if self._snapshot is not None:
-                    self._snapshot = Snapshot.of(self._snapshot.model, overrides, changes.number)
-            else:
-                self._overrides.update(overrides)
-                if self._snapshot is not None:
-                    self._snapshot = self._snapshot.changed(overrides, changes.number)
+    @cached_property
+    def parents(self) -> list[str | None]:
+        """The parents of all rows, None for a row that is no variant."""
+        found: list[str | None] = [None] * self.size
+        for row, record in self._described_rows:
+            found[row] = record.parent_id
+        return found
+
+    @cached_property
+    def _columns(self) -> Columns:
+        return Columns(
+            ids=(*self.model.stored.items.ids, *self.arrivals),
+            names=self.names,
+            categories=self.categories,
+            prices=self.prices,
+            in_stock=self.in_stock,
+            parents=self.parents,
+            attributes=self.attribute_columns,
+        )
+
+    @cached_property
+    def variants(self) -> Variants:
+        """Which rows are variants of each other."""
+        return Variants.of(self.parents, self.listed_row)
+
+    @cached_property
+    def search(self) -> SearchIndex:
+        """The index of names, ids and categories."""
+        return SearchIndex.of([self.search_text(row) for row in range(self.size)])
+
+    def search_text(self, row: int) -> str:
+        """What a search for a row's item may name."""
+        parts = self.name(row), self.item_id(row), self.category(row)
+        return " ".join(part for part in parts if part)
+
+    @cached_property
+    def similarity(self) -> Similarity:
+        """How similar items are to those that the model knows."""
+        model = self.model
+        weights = model.stored.arrival_weights
+        return Similarity.of(
+            self._features(range(model.kernel.size)), np.exp(model.next_item.log_usual), weights
+        )
+
+    @cached_property
+    def mixtures(self) -> Arrivals | None:
+        """Each arrival as a mixture of known items, from what is known of it; None without arrivals."""
+        if not self.arrivals:
+            return None
+        return self.similarity.arrivals(self._features(range(self.model.kernel.size, self.size)))
+
+    def changed_mixtures(self, before: Arrivals, rows: Sequence[int]) -> Arrivals:
+        """The mixtures, given those of an earlier snapshot in which these rows of arrivals differed."""
+        if not rows:
+            return before
+        new = self.similarity.arrivals(self._features(rows))
+        return before.with_rows(len(self.arrivals), np.array(rows) - self.model.kernel.size, new)
+
+    @cached_property
+    def moved_mixtures(self) -> Arrivals | None:
+        """The same, after the first purchases of the arrivals."""
+        if self.mixtures is None or not self.purchases:
+            return self.mixtures
+        counts = [self.purchases.get(item_id, (0, 0)) for item_id in self.arrivals]
+        bought, baskets = np.array(counts, dtype=np.float64).T
+        return self.mixtures.moved_by(bought, baskets, self.model.basket_shares)
+
+    @cached_property
+    def log_usual(self) -> Vector:
+        """log P(i | empty cart) of all rows."""
+        usual = self.model.next_item.log_usual
+        if self.moved_mixtures is None:
+            return usual
+        with np.errstate(divide="ignore"):
+            return np.concatenate([usual, np.log(self.moved_mixtures.probabilities(np.exp(usual)))])
+
+    def most_similar(self, row: int) -> int | None:
+        """The known item that is most similar to an arrival, None if nothing is known of it."""
+        place = row - self.model.kernel.size
+        assert self.mixtures is not None
+        return self.mixtures.best_neighbour(place) if self.mixtures.weights[place, 0] > 0 else None
+
+    def _features(self, rows: Sequence[int]) -> ItemFeatures:
+        # Known items are compared at the prices of the training, so that a new price changes few arrivals.
+        prices = np.concatenate([self.model.prices, self.prices[self.model.kernel.size :]])
+        return ItemFeatures(
+            names=[self.names[row] for row in rows],
+            categories=[self.category(row) for row in rows],
+            prices=prices[np.asarray(rows, dtype=np.intp)],
+            parents=[self.parents[row] for row in rows],
+            attributes=[self.record(row).attributes for row in rows],
+        )

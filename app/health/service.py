@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from app.catalogue.snapshot import SnapshotHolder
+from app.catalogue.holder import SnapshotHolder
 from app.health.schemas import ReadyAnswer
 from app.http.errors import NotReady
 from app.models.service import Models

@@ -7,11 +7,12 @@ Problem
 ├── NotFound               404
 │   ├── CartNotFound            no such cart, or it has expired
 │   ├── ItemNotInCart           the cart has no such line
-│   ├── ItemNotFound            the model does not know the item
+│   ├── ItemNotFound            the shop has no such item
 │   ├── ModelNotFound           the model store has no such version
 │   ├── ReportNotFound          the model version has no report
 │   ├── PurchaseNotFound        no such purchase, or it is too old
 │   ├── ShopperNotFound         nothing is stored about the shopper
+│   ├── RuleNotFound            no such rule
 │   └── JobNotFound             no such training job, or it is too old
 ├── MethodNotAllowed       405
 ├── Conflict               409
@@ -19,6 +20,7 @@ Problem
 │   ├── CartEmpty               an empty cart cannot be checked out
 │   ├── CartFull                a cart has at most 500 lines
 │   ├── PurchaseExists          the order was recorded with other content
+│   ├── TooManyRules            a shop has at most 200 rules
 │   ├── ModelActive             the active version cannot be deleted
 │   ├── ModelDamaged            a damaged version cannot be activated
 │   ├── JobWaiting              a training job is waiting already
@@ -113,7 +115,7 @@ class ItemNotInCart(NotFound):
 
 
 class ItemNotFound(NotFound):
-    """The model does not know this item"""
+    """The shop has no such item"""
 
 
 class ModelNotFound(NotFound):
@@ -130,6 +132,10 @@ class ShopperNotFound(NotFound):
 
 class PurchaseNotFound(NotFound):
     """There is no such purchase"""
+
+
+class RuleNotFound(NotFound):
+    """There is no such rule"""
 
 
 class JobNotFound(NotFound):
@@ -162,6 +168,10 @@ class CartFull(Conflict):
 
 class PurchaseExists(Conflict):
     """The purchase was recorded with other content"""
+
+
+class TooManyRules(Conflict):
+    """The shop has too many rules"""
 
 
 class ModelActive(Conflict):

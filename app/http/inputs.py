@@ -42,7 +42,7 @@ _PATTERNS_IN_WORDS = {
 }
 _NOT_AN_OBJECT = {"dict_type", "model_type", "model_attributes_type"}
 _QUERY_IDS = '`a,b,c`, repeated, or a JSON array for ids with commas: `["a,b","c"]`.'
-_QUERY = "query"  # the validation context of query parameters
+QUERY = "query"  # the validation context of query parameters
 _JSON_STRINGS = re.compile(r'\s*\[\s*"')
 
 
@@ -134,7 +134,7 @@ class Strict(BaseModel):
 
 def _split_in_query(values: Any, info: ValidationInfo) -> Any:
     """In a query, `items=a,b&items=c` and `items=["a","b","c"]` name three items. Bodies stay as they are."""
-    if info.context != _QUERY:
+    if info.context != QUERY:
         return values
     return [item_id for text in values for item_id in _ids_of(text)]
 
@@ -153,32 +153,19 @@ def _ids_of(text: str) -> list[str]:
     return [word.strip() for word in text.split(",") if word.strip()]
 
 
+def _json_in_query(value: Any, info: ValidationInfo) -> Any:
+    if info.context != QUERY or not isinstance(value, str):
+        return value
+    try:
+        return from_json(value)
+    except ValueError as error:
+        raise ValueError(f"it is not valid JSON: {error}") from None
+
+
 _SPLIT = BeforeValidator(_split_in_query)
+JSON_IN_QUERY = BeforeValidator(_json_in_query)  # an object that a query holds as JSON text
 ItemIds = Annotated[list[ItemId], _SPLIT]
 Price = Annotated[float, Field(ge=0, le=1e9)]
-
-
-class InStockFilters(Strict):
-    """Which of the items in stock may appear."""
-
-    exclude: ItemIds = Field(default_factory=list, max_length=10_000, description="Never show these.")
-    category: list[Category] = Field(
-        default_factory=list, max_length=100, description="Only items of one of these categories."
-    )
-    min_price: Price | None = Field(None, description="Only items that cost at least this.")
-    max_price: Price | None = Field(None, description="Only items that cost at most this.")
-
-    @model_validator(mode="after")
-    def _prices_in_order(self) -> Self:
-        if self.min_price is not None and self.max_price is not None and self.min_price > self.max_price:
-            raise ValueError("min_price must not be above max_price")
-        return self
-
-
-class ItemFilters(InStockFilters):
-    """Which items may appear."""
-
-    in_stock: bool = Field(True, description="Only items in stock; false includes all others.")
 
 
 Model = TypeVar("Model", bound=BaseModel)
@@ -187,7 +174,9 @@ Model = TypeVar("Model", bound=BaseModel)
 def query_reader(model: type[Model]) -> Callable[[Request], Model]:
     """A function that reads the model from the query of a request. Parameters of lists may be repeated."""
     lists = {name for name, field in model.model_fields.items() if get_origin(field.annotation) is list}
-    body_only = {name for name, field in model.model_fields.items() if _is_nested(field)}
+    body_only = {
+        name for name, field in model.model_fields.items() if _is_nested(field) and not _is_json(field)
+    }
 
     def read(request: Request) -> Model:
         values: dict[str, Any] = {}
@@ -199,7 +188,7 @@ def query_reader(model: type[Model]) -> Callable[[Request], Model]:
             else:
                 values[name] = value
         try:
-            return model.model_validate(values, context=_QUERY)
+            return model.model_validate(values, context=QUERY)
         except ValidationError as error:
             raise RequestValidationError(
                 [{**part, "loc": ("query", *part["loc"])} for part in error.errors(include_url=False)]
@@ -216,7 +205,7 @@ def query_parameters(model: type[BaseModel]) -> dict[str, Any]:
         "parameters": [
             _parameter(name, field, schema["properties"][name], name in required)
             for name, field in model.model_fields.items()
-            if not _is_nested(field)
+            if not _is_nested(field) or _is_json(field)
         ]
     }
 
@@ -229,9 +218,17 @@ def _is_nested(field: FieldInfo) -> bool:
     )
 
 
+def _is_json(field: FieldInfo) -> bool:
+    return JSON_IN_QUERY in field.metadata
+
+
 def _parameter(name: str, field: FieldInfo, schema: dict[str, Any], required: bool) -> dict[str, Any]:
     value = {key: value for key, value in schema.items() if key not in ("description", "examples", "title")}
-    parameter = {"name": name, "in": "query", "required": required, "schema": _without_null(value)}
+    parameter = {"name": name, "in": "query", "required": required}
+    if _is_json(field):
+        parameter["content"] = {"application/json": {"schema": _without_null(value)}}
+    else:
+        parameter["schema"] = _without_null(value)
     description = field.description
     if description and _SPLIT in field.metadata:
         description = f"{description.rstrip('.')}: {_QUERY_IDS}"

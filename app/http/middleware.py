@@ -18,7 +18,7 @@ from app.runtime import metrics
 from app.runtime.logs import get_logger
 
 NDJSON = "application/x-ndjson"
-PURCHASES = "/purchases"  # the path that accepts NDJSON
+PURCHASES, ITEMS = "/purchases", "/items"  # the paths that accept NDJSON
 SHOPPERS = "shoppers"  # in paths that hold ids of shoppers, also mistyped ones
 _REQUEST_ID = re.compile(rb"[A-Za-z0-9._:-]{1,128}")
 _ENCODED = re.compile(rb"%(?=2[fF]|25)")  # a slash or a percent sign
@@ -84,7 +84,7 @@ class RequestMiddleware:
 
     def _body_limit(self, path: str, headers: dict[bytes, bytes]) -> int:
         kind = headers.get(b"content-type", b"").partition(b";")[0].strip().lower()
-        if path == PURCHASES and kind == NDJSON.encode():
+        if path in (PURCHASES, ITEMS) and kind == NDJSON.encode():
             return self._max_ndjson_bytes
         return self._max_body_bytes
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Match
@@ -48,6 +48,14 @@ class InvalidPart(BaseModel):
 
     where: str = Field(examples=["query.k"])
     message: str = Field(examples=["Input should be less than or equal to 100"])
+
+
+def parts_of(error: ValidationError) -> list[InvalidPart]:
+    """The invalid parts of a line of a body."""
+    return [
+        InvalidPart(where=".".join(map(str, part["loc"])) or "line", message=message_of(part))
+        for part in error.errors(include_url=False)[:20]
+    ]
 
 
 class ProblemDocument(BaseModel):

@@ -7,7 +7,7 @@ from typing import Literal, get_args
 
 from pydantic import BaseModel, Field, JsonValue
 
-from app.catalogue.snapshot import ServedModel
+from app.catalogue.served_model import ServedModel
 from model_store import Knobs, Manifest
 
 ReportName = Literal["report.html", "report.json"]

@@ -6,7 +6,8 @@ import asyncio
 from dataclasses import dataclass
 from time import monotonic
 
-from app.catalogue.snapshot import ServedModel, SnapshotHolder
+from app.catalogue.holder import SnapshotHolder
+from app.catalogue.served_model import ServedModel
 from app.http.errors import ModelActive, ModelDamaged, ModelNotFound, Problem, ReportNotFound, Unavailable
 from app.models.activation import Activations
 from app.models.schemas import (

@@ -14,8 +14,8 @@ from app.http.errors import (
     PurchaseNotFound,
 )
 from app.http.inputs import message_of
-from app.http.problems import InvalidPart
-from app.purchases.lines import NumberedLine, batches_of_lines
+from app.http.lines import NumberedLine, batches_of_lines
+from app.http.problems import InvalidPart, parts_of
 from app.purchases.schemas import (
     FailedLine,
     ImportAnswer,
@@ -69,7 +69,7 @@ class Purchases:
                 purchases.append(await self._purchase(self._parsed(line)))
                 numbers.append(line.number)
             except ValidationError as error:
-                failed.append(FailedLine(line=line.number, errors=_parts(error)))
+                failed.append(FailedLine(line=line.number, errors=parts_of(error)))
             except Invalid as problem:
                 failed.append(FailedLine(line=line.number, errors=problem.members["errors"]))
         for number, (outcome, order) in zip(numbers, await self._store.record(purchases), strict=True):
@@ -131,10 +131,3 @@ def _differs(order_id: str) -> str:
         f"Order {order_id!r} was recorded with other content: to change it, cancel it or return lines of it, "
         "and record the rest under a new order_id."
     )
-
-
-def _parts(error: ValidationError) -> list[InvalidPart]:
-    return [
-        InvalidPart(where=".".join(map(str, part["loc"])) or "line", message=message_of(part))
-        for part in error.errors(include_url=False)[:20]
-    ]

@@ -7,7 +7,8 @@ from math import exp, fsum, log
 
 from app.catalogue.relations import RelatedPair, most_certain, pairs_among
 from app.catalogue.snapshot import Snapshot
-from app.recommend.request import Basket, Question, Questions
+from app.recommend.question import Question, Questions
+from app.recommend.request import Basket
 from app.recommend.schemas import BasketSize, Coherence, InsightsAnswer
 from app.runtime.compute import Compute
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from app.recommend.request import Question, RecommendOptions
+from app.recommend.question import Question
+from app.recommend.request import RecommendOptions
 from app.recommend.schemas import Reason
 from app.shoppers.histories import Past
 from ndpp import Prediction
@@ -25,22 +26,28 @@ def reasons_of(
     none lowers it, it counts as habit too. The expert `own` is the reason for items that the shopper bought
     before; for others it depends on the cart like `together`, and counts with it.
     """
+    known = _known(question, best.rows)
     totals = best.shares.sum(axis=0)
     shares = np.divide(best.shares, totals, out=np.zeros_like(best.shares), where=totals > 0)  # (4, n)
     bought = _bought(prediction, best.rows)
-    usual = np.exp(prediction.model.log_usual[best.rows])
+    usual = np.exp(question.snapshot.log_usual[best.rows])
     aware = best.shares[TOGETHER] + best.shares[HABIT] + np.where(bought, 0.0, best.shares[OWN])
     weight = 1 - prediction.weights[BASKETS] - np.where(bought, prediction.weights[OWN], 0.0)
     added = np.maximum(aware - weight * usual, 0.0)  # beyond the probability for an empty cart
     by_item = _divided(
-        prediction, best, np.divide(added, totals, out=np.zeros_like(totals), where=totals > 0)
+        prediction, known, np.divide(added, totals, out=np.zeros_like(totals), where=totals > 0)
     )
     own = np.where(bought, shares[OWN], 0.0)
     habit = shares[HABIT] + shares[TOGETHER] + shares[OWN] - own - by_item.sum(axis=0)
-    snapshot, reasons = question.snapshot, []
+    snapshot, cart, reasons = question.snapshot, question.cart, []
     for column, item in enumerate(best.rows.tolist()):
         found = [
-            Reason("cart_item", snapshot.item_id(row), snapshot.name(row), float(by_item[place, column]))
+            Reason(
+                "cart_item",
+                cart.item_id(snapshot, row),
+                cart.name(snapshot, row),
+                float(by_item[place, column]),
+            )
             for place, row in enumerate(prediction.cart.tolist())
         ]
         found.append(Reason("similar_baskets", None, None, float(shares[BASKETS, column])))
@@ -63,11 +70,18 @@ def _purchases(past: Past, row: int) -> tuple[int, int | None]:
     return int(past.history.counts[place]), int(past.history.last[place]) if past.dated else None
 
 
-def _divided(prediction: Prediction, best: Ranked, share: Vector) -> Matrix:
+def _known(question: Question[RecommendOptions], rows: Indices) -> Indices:
+    """The rows, and instead of an item that the model does not know the most similar one."""
+    snapshot = question.snapshot
+    similar = [(snapshot.most_similar(row) or 0) if snapshot.is_cold(row) else row for row in rows.tolist()]
+    return np.array(similar, dtype=np.intp)
+
+
+def _divided(prediction: Prediction, rows: Indices, share: Vector) -> Matrix:
     """The share of each cart item, (cart, n)."""
-    if not len(prediction.cart) or not len(best.rows):
-        return np.zeros((len(prediction.cart), len(best.rows)))
-    drops = np.maximum(prediction.leaving_out(best.rows), 0.0)
+    if not len(prediction.cart) or not len(rows):
+        return np.zeros((len(prediction.cart), len(rows)))
+    drops = np.maximum(prediction.leaving_out(rows), 0.0)
     totals = drops.sum(axis=0)
     divided: Matrix = np.divide(drops * share, totals, out=np.zeros_like(drops), where=totals > 0)
     return divided

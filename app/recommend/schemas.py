@@ -126,6 +126,14 @@ class RecommendedItem:
             "probability."
         ),
     ]
+    cold: Annotated[
+        bool,
+        Field(description="Whether the model does not know the item: its numbers are those of similar ones."),
+    ]
+    rules: Annotated[
+        list[str], Field(description="The ids of the shop's rules that act on the item.", examples=[[]])
+    ]
+    image_url: str | None
 
 
 @dataclass(slots=True)

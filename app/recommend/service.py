@@ -9,24 +9,18 @@ from time import perf_counter
 import numpy as np
 
 from app.catalogue.relations import RELATIONS
+from app.catalogue.snapshot import Snapshot
+from app.recommend.question import Question, Questions, count_fallback, factors_of, reordered
 from app.recommend.reasons import reasons_of
-from app.recommend.request import (
-    BatchRequest,
-    Question,
-    Questions,
-    RecommendOptions,
-    RecommendRequest,
-    count_fallback,
-    factors_of,
-    reordered,
-)
+from app.recommend.request import BatchRequest, RecommendOptions, RecommendRequest
 from app.recommend.schemas import BatchAnswer, Recommendations, RecommendedItem
 from app.runtime import metrics
 from app.runtime.compute import Compute
 from ndpp import NextItem, Prediction
 from ndpp.kernel import Indices, Vector
 from ndpp.next_item import EXPERTS
-from ndpp.ranking import Order, Ranked, best_items
+from ndpp.ranking import Limits, Order, Ranked, Scored, best_items
+from ndpp.with_arrivals import WithArrivals
 
 _CARTS_AT_ONCE = 32  # limits the memory for the probabilities of a batch
 
@@ -108,8 +102,9 @@ def _answer(
 ) -> Recommendations:
     snapshot, cart, options = question.snapshot, question.cart, question.options
     metrics.GAINS.inc(snapshot.model.kernel.size)
-    factors = factors_of(question)
-    best = best_items(prediction, options.k, factors, Order(other, options.popularity()))
+    factors, effects = factors_of(question), question.effects
+    order = Order(None if other is None else _scored(snapshot, other), options.popularity(), effects.factors)
+    best = best_items(_scored(snapshot, prediction), options.k, factors, order, _limits(question))
     found = len(best.rows)
     if options.fill and found < options.k:
         best = _with_popular(best, _popular(question, factors, best.rows))
@@ -120,6 +115,19 @@ def _answer(
         fallback=cart.fallback(_shortage(found, options.k), len(best.rows) - found),
         took_ms=0.0,
     )
+
+
+def _scored(snapshot: Snapshot, prediction: Prediction) -> Scored:
+    """The prediction for all items of the shop, also those that the model does not know."""
+    arrivals = snapshot.moved_mixtures
+    return prediction if arrivals is None else WithArrivals(prediction, arrivals, snapshot.log_usual)
+
+
+def _limits(question: Question[RecommendOptions]) -> Limits:
+    """What the list must fulfil: rules, and one variant of each parent."""
+    in_cart = set(question.cart.listed)
+    pins = [(row, position) for row, position in question.effects.pins if row not in in_cart]
+    return Limits(question.limits, pins)
 
 
 def _items(
@@ -133,11 +141,14 @@ def _items(
         probabilities = best.probabilities.tolist()
     if model.gives_probabilities and options.scoring == "mixture":
         with np.errstate(divide="ignore"):
-            logs = np.log(best.shares.sum(axis=0)) - prediction.model.log_usual[best.rows]
+            logs = np.log(best.shares.sum(axis=0)) - snapshot.log_usual[best.rows]
         times_usual = np.exp(logs).tolist()
     codes = [0] * count
     if model.relations is not None and len(prediction.cart):
-        codes = model.relations.to_cart(rows, prediction.cart.tolist()).tolist()
+        known = [place for place, row in enumerate(rows) if not snapshot.is_cold(row)]
+        found = model.relations.to_cart([rows[place] for place in known], prediction.cart.tolist()).tolist()
+        for place, code in zip(known, found, strict=True):
+            codes[place] = code
     explained = options.explain and probabilities != [None] * count
     reasons = reasons_of(question, prediction, best) if explained else [[] for _ in rows]
     numbers = zip(rows, probabilities, times_usual, codes, reasons, strict=True)
@@ -152,6 +163,9 @@ def _items(
             times_usual=times,
             relation=RELATIONS[code],
             because=because,
+            cold=snapshot.is_cold(row),
+            rules=question.effects.on(row) if question.rules else [],
+            image_url=snapshot.image_url(row),
         )
         for rank, (row, probability, times, code, because) in enumerate(numbers, 1)
     ]
@@ -170,9 +184,17 @@ def _with_popular(best: Ranked, extra: Indices) -> Ranked:
 def _popular(question: Question[RecommendOptions], factors: Vector, chosen: Indices) -> Indices:
     """The most popular items that may appear and are neither in the cart nor chosen."""
     allowed = factors > 0
+    if question.effects.factors is not None:
+        allowed &= question.effects.factors > 0
     allowed[question.cart.rows] = False
     allowed[chosen] = False
-    return np.flatnonzero(allowed)[: question.options.k - len(chosen)]  # rows are ordered by popularity
+    taken, k = chosen.tolist(), question.options.k
+    for row in np.flatnonzero(allowed).tolist():  # rows are ordered by popularity
+        if len(taken) == k:
+            break
+        if all(limit.allows([*taken, row]) for limit in question.limits):
+            taken.append(row)
+    return np.array(taken[len(chosen) :], dtype=np.intp)
 
 
 def _shortage(found: int, k: int) -> str | None:

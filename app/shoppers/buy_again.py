@@ -51,7 +51,7 @@ def _repeated(profile: Profile, snapshot: Snapshot) -> Iterator[Due]:
             times.setdefault(index, []).append(seconds)
     for index, bought in times.items():
         row = snapshot.row_of(profile.items[index])
-        if len(bought) < 2 or row is None or not snapshot.in_stock[row] or snapshot.boosts[row] == 0:
+        if len(bought) < 2 or row is None or not snapshot.in_stock[row] or not snapshot.is_shown(row):
             continue
         gaps = [later - earlier for earlier, later in pairwise(bought)]
         yield Due(row, len(bought), float(median(gaps)), bought[-1])

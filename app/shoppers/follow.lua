@@ -2,7 +2,8 @@
 --
 -- KEYS: the lease, the position in the purchase log, the purchase log.
 -- ARGV: the follower's name, milliseconds of the lease (0 releases it), most entries.
--- Returns nil if another follower holds the lease, or it is released; else the entries after the position.
+-- Returns nil if another follower holds the lease, or it is released; else the position ('' before the first)
+-- and the entries after it.
 local lease, position, log = KEYS[1], KEYS[2], KEYS[3]
 local holder = redis.call('GET', lease)
 if holder and holder ~= ARGV[1] then return nil end
@@ -15,4 +16,4 @@ if not holder or redis.call('PTTL', lease) < tonumber(ARGV[2]) / 2 then
   redis.call('SET', lease, ARGV[1], 'PX', ARGV[2])
 end
 local after = redis.call('GET', position)
-return redis.call('XRANGE', log, after and '(' .. after or '-', '+', 'COUNT', ARGV[3])
+return {after or '', redis.call('XRANGE', log, after and '(' .. after or '-', '+', 'COUNT', ARGV[3])}

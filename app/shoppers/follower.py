@@ -1,7 +1,8 @@
 """The follower of the purchase log: brings each purchase, correction and forgetting into the profiles.
 
-A process reads the log only while it holds the lease. The position is written after the profiles are changed,
-and a change may be repeated, so a crash loses nothing and counts nothing twice.
+It also counts first purchases of items that the model does not know. A process reads the log only while it
+holds the lease. The position is written after the profiles are changed, together with the counts, and a
+change of a profile may be repeated, so a crash loses nothing and counts nothing twice.
 """
 
 from __future__ import annotations
@@ -16,6 +17,8 @@ from typing import Any
 from pydantic_core import from_json
 
 from app.carts.store import PURCHASE_LOG
+from app.catalogue.holder import SnapshotHolder
+from app.catalogue.purchases import PurchaseCounts
 from app.http.errors import RedisUnavailable
 from app.redis.client import RedisLink
 from app.runtime.logs import get_logger
@@ -36,22 +39,44 @@ Entry = tuple[bytes, dict[bytes, bytes]]
 class Follower:
     """Applies the purchase log to profiles; one process at a time does it."""
 
-    def __init__(self, link: RedisLink, profiles: ProfileStore, hashes: ShopperHashes) -> None:
+    def __init__(
+        self,
+        link: RedisLink,
+        profiles: ProfileStore,
+        hashes: ShopperHashes,
+        snapshots: SnapshotHolder,
+        counts: PurchaseCounts,
+    ) -> None:
         self._link = link
         self._profiles = profiles
         self._hashes = hashes
+        self._snapshots = snapshots
+        self._counts = counts
         self._name = secrets.token_hex(8)
         self._script = link.client.register_script(_SCRIPT)
 
     async def poll(self) -> None:
         """Apply the entries that have not been applied yet, if no other process does it."""
-        while entries := await self._unread():
+        while True:
+            position, entries = await self._unread()
+            if not entries:
+                break
             if any(b"shopper" in fields or b"forget" in fields for _, fields in entries):
                 await self._apply(entries)
-            with self._link.call(writes=True) as redis:
-                await redis.set(_POSITION, entries[-1][0])
+            await self._advance(position, entries)
             if len(entries) < _ENTRIES_AT_ONCE:
                 break
+
+    async def _advance(self, position: bytes, entries: Sequence[Entry]) -> None:
+        """Move the position, and count the purchases that a client with the admin key recorded."""
+        recorded = [fields for _, fields in entries if b"order_id" in fields and b"corrects" not in fields]
+        model = self._snapshots.model
+        arrivals = self._snapshots.current().arrivals if model is not None else ()
+        bought = dict.fromkeys(arrivals if recorded else (), 0)
+        for fields in recorded if bought else ():
+            for item_id in bought.keys() & set(_item_ids(fields)):
+                bought[item_id] += 1
+        await self._counts.advance(_POSITION, (position, entries[-1][0]), len(recorded), bought)
 
     async def pause(self) -> None:
         """Wait before the next poll."""
@@ -62,9 +87,11 @@ class Follower:
         with suppress(RedisUnavailable):
             await self._call_script(lease=0)
 
-    async def _unread(self) -> list[Entry]:
-        found = await self._call_script(lease=_LEASE_MILLISECONDS)
-        return [(entry, dict(zip(fields[::2], fields[1::2], strict=True))) for entry, fields in found or []]
+    async def _unread(self) -> tuple[bytes, list[Entry]]:
+        """The position, and the entries after it."""
+        position, found = await self._call_script(lease=_LEASE_MILLISECONDS) or (b"", [])
+        entries = [(entry, dict(zip(fields[::2], fields[1::2], strict=True))) for entry, fields in found]
+        return position, entries
 
     async def _call_script(self, lease: int) -> Any:
         with self._link.call():  # a server without memory still renews leases
@@ -96,6 +123,13 @@ class Follower:
             await redis.set(ORIGIN, secrets.token_hex(6), nx=True)
             kept: Any = await redis.get(ORIGIN)
         return str(kept.decode())
+
+
+def _item_ids(fields: dict[bytes, bytes]) -> list[str]:
+    try:
+        return [str(item_id) for item_id, quantity in from_json(fields[b"lines"]) if quantity > 0]
+    except (ValueError, TypeError, KeyError):  # the drain of the log reports such entries
+        return []
 
 
 def _note(change: ProfileChange, entry: str, fields: dict[bytes, bytes], origin: str) -> None:

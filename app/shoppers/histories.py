@@ -8,7 +8,8 @@ from time import time
 
 from cachetools import LRUCache
 
-from app.catalogue.snapshot import ServedModel, Snapshot
+from app.catalogue.served_model import ServedModel
+from app.catalogue.snapshot import Snapshot
 from app.shoppers.ids import ShopperHashes
 from app.shoppers.store import Profile, ProfileStore
 from ndpp import History

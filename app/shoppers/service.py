@@ -7,7 +7,8 @@ from collections import Counter
 from datetime import UTC, datetime, timedelta
 from time import time
 
-from app.catalogue.snapshot import Snapshot, SnapshotHolder
+from app.catalogue.holder import SnapshotHolder
+from app.catalogue.snapshot import Snapshot
 from app.http.errors import ShopperNotFound, Unavailable
 from app.shoppers.buy_again import due_items
 from app.shoppers.forgetting import Forgetting

@@ -6,8 +6,9 @@ from typing import Literal
 
 from pydantic import BaseModel, Field
 
+from app.catalogue.filters import InStockFilters
 from app.catalogue.schemas import RelatedItem
-from app.http.inputs import InStockFilters, ItemIds, KnownItemId
+from app.http.inputs import ItemIds, KnownItemId
 from app.recommend.request import Basket
 from app.recommend.schemas import ConsideredCart
 

@@ -6,11 +6,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from app.catalogue.filters import factors
 from app.catalogue.relations import lift_fields
 from app.catalogue.snapshot import Snapshot
 from app.http.errors import Invalid
-from app.http.inputs import InStockFilters, ItemFilters
-from app.recommend.request import Basket, Question, Questions
+from app.recommend.question import Question, Questions
+from app.recommend.request import Basket
 from app.runtime import metrics
 from app.runtime.compute import Compute
 from app.substitutes.schemas import (
@@ -71,8 +72,7 @@ def _replacements(question: Question[SubstituteOptions], rows: Sequence[int]) ->
     model = snapshot.model
     if (relations := model.relations) is None:
         return {}
-    filters = ItemFilters.model_validate(options.model_dump(include=set(InStockFilters.model_fields)))
-    allowed = snapshot.factors(filters) > 0
+    allowed = factors(snapshot, options)[: model.kernel.size] > 0
     allowed[[*cart.earlier, *cart.rows]] = False
     substitutes = {row: relations.related(row, SUBSTITUTE) for row in rows}
     offered = {row: others[allowed[others]] for row, others in substitutes.items() if allowed[others].any()}

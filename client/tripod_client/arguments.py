@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Literal, NotRequired, TypedDict
 
+from tripod_client.conditions import Condition
+
 
 class NewLine(TypedDict):
     """An item to add to a cart; the quantity is 1 unless given."""
@@ -32,6 +34,7 @@ class KnobValues(TypedDict, total=False):
 class InStockFilters(TypedDict, total=False):
     """Which of the items in stock may appear."""
 
+    filter: Condition | None
     exclude: Sequence[str]
     category: Sequence[str]
     min_price: float
@@ -49,6 +52,7 @@ class Filters(ItemFilters, total=False):
 
     discovery: float
     cohesion: float
+    variants: bool
     boosts: Boosts
     knobs: KnobValues
 
@@ -75,12 +79,92 @@ class BundleOptions(Filters, total=False):
     max_per_category: int
 
 
-class ItemChange(TypedDict, total=False):
-    """Values that override those of the model; None removes the override."""
+# A free attribute of an item.
+Attribute = str | float | bool | Sequence[str]
 
-    in_stock: bool | None
+
+class _ItemFields(TypedDict, total=False):
+    """What a shop may say about an item besides its name; None: it says nothing."""
+
+    category: str | None
     price: float | None
+    in_stock: bool | None
     boost: float | None
+    image_url: str | None
+    parent_id: str | None
+
+
+class ItemWrite(_ItemFields):
+    """An item. What is left out is as in the model, if the model knows the item."""
+
+    name: str
+    attributes: NotRequired[Mapping[str, Attribute]]
+
+
+class ItemPatch(_ItemFields, total=False):
+    """The fields to change; None restores the value of the model, or removes an attribute."""
+
+    name: str | None
+    attributes: Mapping[str, Attribute | None] | None
+
+
+class ItemChange(ItemPatch):
+    """The fields of one item to change. With a name, an item that the shop does not have is created."""
+
+    item_id: str
+
+
+class When(TypedDict, total=False):
+    """When a rule applies: always, if nothing is given. Times are ISO 8601 with an offset, or datetimes."""
+
+    cart_has: Condition | None
+    cart_lacks: Condition | None
+    starts_at: str | datetime | None
+    ends_at: str | datetime | None
+
+
+class Pin(TypedDict):
+    """Show an item at a position, the first unless given."""
+
+    action: Literal["pin"]
+    item_id: str
+    position: NotRequired[int]
+
+
+class BoostOrBury(TypedDict):
+    """Rank items as if they were more or less likely; the factor is 2 or 0.1 unless given."""
+
+    action: Literal["boost", "bury"]
+    items: Condition
+    factor: NotRequired[float]
+
+
+class Hide(TypedDict):
+    """Do not show items."""
+
+    action: Literal["hide"]
+    items: Condition
+
+
+class AtMost(TypedDict):
+    """Show at most so many of the items in one list."""
+
+    action: Literal["at_most"]
+    items: Condition
+    most: int
+
+
+Then = Pin | BoostOrBury | Hide | AtMost
+
+
+class RuleBody(TypedDict):
+    """A rule: what it does, and when."""
+
+    name: str
+    then: Then
+    when: NotRequired[When]
+    priority: NotRequired[int]
+    enabled: NotRequired[bool]
 
 
 class FitOptions(TypedDict, total=False):

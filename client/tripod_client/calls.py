@@ -1,20 +1,19 @@
 """One function per route of the service, which builds the request and declares the type of the answer.
 
-Carts are in `cart_calls.py`, purchases and shoppers in `shopper_calls.py`.
+Carts are in `cart_calls.py`, purchases and shoppers in `shopper_calls.py`, items in `item_calls.py`, rules in
+`rule_calls.py`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal, Unpack
+from typing import Any, Unpack
 
 from tripod_client import answers
 from tripod_client.arguments import (
     AnyCart,
     BundleOptions,
     InStockFilters,
-    ItemChange,
-    ItemFilters,
     JobRequest,
     RecommendOptions,
 )
@@ -22,6 +21,7 @@ from tripod_client.request import (
     Call,
     body_of,
     cart_query,
+    given_only,
     json_lists,
     list_of,
     options_of,
@@ -134,41 +134,7 @@ def top_bundles(
 ) -> Call[answers.TopBundlesAnswer]:
     """List the best bundles of the catalogue page by page; none if the model was trained without tuning."""
     query = {"k": k, "category": category, "in_stock": in_stock, "limit": limit, "cursor": cursor}
-    return Call("GET", "/bundles/top", {name: value for name, value in query.items() if value is not None})
-
-
-def search_items(
-    q: str = "", category: str | None = None, limit: int = 50, cursor: str | None = None
-) -> Call[answers.ItemsAnswer]:
-    """Search the catalogue page by page, most popular items first."""
-    query = {"q": q, "category": category, "limit": limit, "cursor": cursor}
-    return Call("GET", "/items", {name: value for name, value in query.items() if value is not None})
-
-
-def list_categories() -> Call[answers.CategoriesAnswer]:
-    """List the categories with their number of items."""
-    return Call("GET", "/categories")
-
-
-def get_item(item_id: str) -> Call[answers.ItemAnswer]:
-    """Read an item, with the shop's changes applied."""
-    return Call("GET", path_of("items", item_id))
-
-
-def related_items(
-    item_id: str,
-    relation: Literal["complement", "substitute"] = "complement",
-    k: int = 10,
-    **filters: Unpack[ItemFilters],
-) -> Call[answers.RelatedAnswer]:
-    """List complements or substitutes of an item, strongest evidence first; empty if there are none."""
-    query = json_lists({"relation": relation, "k": k, **options_of(filters)})
-    return Call("GET", path_of("items", item_id, "related"), query)
-
-
-def patch_item(item_id: str, **change: Unpack[ItemChange]) -> Call[answers.ItemAnswer]:
-    """Override stock, price or boost of an item. Needs the admin key."""
-    return Call("PATCH", path_of("items", item_id), body=dict(change))
+    return Call("GET", "/bundles/top", given_only(query))
 
 
 def list_models() -> Call[answers.ModelsAnswer]:

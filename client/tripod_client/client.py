@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator
 from contextlib import aclosing, closing, contextmanager
 from functools import wraps
 from types import TracebackType
@@ -10,10 +10,12 @@ from typing import Any, Generic, ParamSpec, Self, TypeVar, overload
 
 import httpx
 
-from tripod_client import calls, cart_calls, shopper_calls
+from tripod_client import calls, cart_calls, item_calls, rule_calls, shopper_calls
 from tripod_client.answers import Job
+from tripod_client.arguments import ItemChange
 from tripod_client.errors import ConnectionFailed, UnreadableAnswer, json_object, raise_for_problem
 from tripod_client.request import Call, header_value
+from tripod_client.streams import EVENTS, LINES, Lines, Stream, unreadable
 
 _STREAM_SECONDS = 60.0
 P = ParamSpec("P")
@@ -39,7 +41,7 @@ class _Route(Generic[P, T]):
 
 
 class _Routes:
-    """The methods that both clients share; see `calls.py`, `cart_calls.py`, `shopper_calls.py`."""
+    """The methods that both clients share; see `calls.py` and the other modules of calls."""
 
     create_cart = _Route(cart_calls.create_cart)
     add_items = _Route(cart_calls.add_items)
@@ -66,11 +68,19 @@ class _Routes:
     get_shopper = _Route(shopper_calls.get_shopper)
     buy_again = _Route(shopper_calls.buy_again)
     forget_shopper = _Route(shopper_calls.forget_shopper)
-    search_items = _Route(calls.search_items)
-    list_categories = _Route(calls.list_categories)
-    get_item = _Route(calls.get_item)
-    related_items = _Route(calls.related_items)
-    patch_item = _Route(calls.patch_item)
+    search_items = _Route(item_calls.search_items)
+    list_categories = _Route(item_calls.list_categories)
+    get_item = _Route(item_calls.get_item)
+    related_items = _Route(item_calls.related_items)
+    put_item = _Route(item_calls.put_item)
+    patch_item = _Route(item_calls.patch_item)
+    patch_items = _Route(item_calls.patch_items)
+    delete_item = _Route(item_calls.delete_item)
+    list_rules = _Route(rule_calls.list_rules)
+    get_rule = _Route(rule_calls.get_rule)
+    put_rule = _Route(rule_calls.put_rule)
+    delete_rule = _Route(rule_calls.delete_rule)
+    preview_rules = _Route(rule_calls.preview_rules)
     list_models = _Route(calls.list_models)
     active_model = _Route(calls.active_model)
     model_report = _Route(calls.model_report)
@@ -90,24 +100,42 @@ def _options(url: str, admin_key: str | None, timeout: float) -> dict[str, Any]:
     return {"base_url": url, "headers": headers, "timeout": timeout}
 
 
-def _request(http: httpx.Client | httpx.AsyncClient, call: Call[Any]) -> httpx.Request:
+def _request(http: httpx.Client | httpx.AsyncClient, call: Call[Any], content: Any) -> httpx.Request:
     try:
         return http.build_request(
             call.method,
             call.path,
             params=call.query,
             json=call.body,
-            content=call.content,
+            content=content,
             headers=call.headers,
+            timeout=_timeout(http, call.least_seconds),
         )
     except httpx.InvalidURL as error:  # for example an id of 70,000 characters
         raise ValueError(f"the request cannot be sent: {error}") from error
 
 
-def _events(http: httpx.Client | httpx.AsyncClient, call: Call[Any]) -> httpx.Request:
-    # The service sends a comment every 15 seconds, so the read timeout must be longer than that.
-    timeout = httpx.Timeout(http.timeout.connect, read=_STREAM_SECONDS)
-    return http.build_request(call.method, call.path, timeout=timeout)
+def _awaited(content: bytes | Iterable[bytes] | None) -> bytes | AsyncIterator[bytes] | None:
+    """The content as the asynchronous client sends it."""
+    if content is None or isinstance(content, bytes):
+        return content
+
+    async def parts() -> AsyncIterator[bytes]:
+        for part in content:
+            yield part
+
+    return parts()
+
+
+def _streaming(http: httpx.Client | httpx.AsyncClient, call: Call[Any]) -> httpx.Request:
+    # Among events the service sends a comment every 15 seconds: the read timeout must be longer than that.
+    return http.build_request(call.method, call.path, timeout=_timeout(http, _STREAM_SECONDS))
+
+
+def _timeout(http: httpx.Client | httpx.AsyncClient, least_seconds: float) -> httpx.Timeout:
+    """The timeout of the client, with at least so many seconds to wait for the answer."""
+    usual = http.timeout.connect  # None: no limit
+    return httpx.Timeout(usual, read=None if usual is None else max(usual, least_seconds))
 
 
 def _answer(response: httpx.Response, call: Call[Any]) -> Any:
@@ -116,31 +144,12 @@ def _answer(response: httpx.Response, call: Call[Any]) -> Any:
         return response.text
     if call.answer == "nothing":
         if response.content:
-            raise _unreadable(response, "it should be empty")
+            raise unreadable(response, "it should be empty")
         return None
     answer = json_object(response.content)
     if answer is None:
-        raise _unreadable(response, "it is not a JSON object")
+        raise unreadable(response, "it is not a JSON object")
     return answer
-
-
-def _check_stream(response: httpx.Response) -> None:
-    if response.headers.get("content-type", "").partition(";")[0] != "text/event-stream":
-        raise _unreadable(response, "it is not an event stream")
-
-
-def _event(line: str, response: httpx.Response) -> Any:
-    """The job in a `data:` line of an event stream; None for other lines."""
-    if not line.startswith("data:"):
-        return None
-    job = json_object(line.removeprefix("data:"))
-    if job is None:
-        raise _unreadable(response, "one of its events is not a JSON object")
-    return job
-
-
-def _unreadable(response: httpx.Response, why: str) -> UnreadableAnswer:
-    return UnreadableAnswer(response.request, response.status_code, why)
 
 
 @contextmanager
@@ -160,23 +169,30 @@ class Tripod(_Routes):
         self._http = httpx.Client(**_options(url, admin_key, timeout))
 
     def _send(self, call: Call[T]) -> T:
-        request = _request(self._http, call)
+        request = _request(self._http, call, call.content)
         with _reaching(request):
             response = self._http.send(request)
         answer: T = _answer(response, call)
         return answer
 
-    def follow_job(self, job_id: str) -> Iterator[Job]:
-        """Yield the job now and after each change, until it ends."""
-        request = _events(self._http, calls.follow_job(job_id))
+    def _stream(self, call: Call[T], kind: Stream) -> Iterator[T]:
+        request, lines = _streaming(self._http, call), Lines()
         with _reaching(request), closing(self._http.send(request, stream=True)) as response:
             if not response.is_success:
                 response.read()
                 raise_for_problem(response)
-            _check_stream(response)
-            for line in response.iter_lines():
-                if (job := _event(line, response)) is not None:
-                    yield job
+            kind.check(response)
+            for part in response.iter_bytes():
+                yield from kind.objects(response, lines.of(part))
+            yield from kind.objects(response, lines.last())
+
+    def follow_job(self, job_id: str) -> Iterator[Job]:
+        """Yield the job now and after each change, until it ends."""
+        return self._stream(calls.follow_job(job_id), EVENTS)
+
+    def export_items(self) -> Iterator[ItemChange]:
+        """Yield all items of the shop, as `patch_items` accepts them. Needs the admin key."""
+        return self._stream(item_calls.export_items(), LINES)
 
     def close(self) -> None:
         """Close the connections."""
@@ -198,24 +214,33 @@ class AsyncTripod(_Routes):
         self._http = httpx.AsyncClient(**_options(url, admin_key, timeout))
 
     async def _send(self, call: Call[T]) -> T:
-        request = _request(self._http, call)
+        request = _request(self._http, call, _awaited(call.content))
         with _reaching(request):
             response = await self._http.send(request)
         answer: T = _answer(response, call)
         return answer
 
-    async def follow_job(self, job_id: str) -> AsyncIterator[Job]:
-        """Yield the job now and after each change, until it ends."""
-        request = _events(self._http, calls.follow_job(job_id))
+    async def _stream(self, call: Call[T], kind: Stream) -> AsyncIterator[T]:
+        request, lines = _streaming(self._http, call), Lines()
         with _reaching(request):
             async with aclosing(await self._http.send(request, stream=True)) as response:
                 if not response.is_success:
                     await response.aread()
                     raise_for_problem(response)
-                _check_stream(response)
-                async for line in response.aiter_lines():
-                    if (job := _event(line, response)) is not None:
-                        yield job
+                kind.check(response)
+                async for part in response.aiter_bytes():
+                    for value in kind.objects(response, lines.of(part)):
+                        yield value
+                for value in kind.objects(response, lines.last()):
+                    yield value
+
+    def follow_job(self, job_id: str) -> AsyncIterator[Job]:
+        """Yield the job now and after each change, until it ends."""
+        return self._stream(calls.follow_job(job_id), EVENTS)
+
+    def export_items(self) -> AsyncIterator[ItemChange]:
+        """Yield all items of the shop, as `patch_items` accepts them. Needs the admin key."""
+        return self._stream(item_calls.export_items(), LINES)
 
     async def close(self) -> None:
         """Close the connections."""

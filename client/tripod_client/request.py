@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any, Generic, Literal, TypeVar
 from urllib.parse import quote
 
 from tripod_client.arguments import BundleOptions, InStockFilters, NewLine, RecommendOptions
 
 T = TypeVar("T")
+NDJSON = {"Content-Type": "application/x-ndjson"}
+_PART_BYTES = 65_536
 
 
 @dataclass(frozen=True)
@@ -21,9 +24,10 @@ class Call(Generic[T]):
     path: str
     query: Mapping[str, Any] | None = None
     body: Any = None  # sent as JSON
-    content: bytes | None = None  # sent as it is, instead of `body`
+    content: bytes | Iterable[bytes] | None = None  # sent as it is, instead of `body`
     headers: Mapping[str, str] | None = None
     answer: Literal["object", "text", "nothing"] = "object"  # content of a successful answer
+    least_seconds: float = 0.0  # to wait for the answer, also if the timeout of the client is shorter
 
 
 def path_of(*segments: str) -> str:
@@ -31,7 +35,7 @@ def path_of(*segments: str) -> str:
     for segment in segments:
         if segment in ("", ".", ".."):  # the URL would name another resource
             raise ValueError(
-                f"{segment!r} cannot be an id of a cart, item, order, shopper or job, or name a version"
+                f"{segment!r} cannot be an id of a cart, item, order, shopper, rule or job, or name a version"
             )
     return "/" + "/".join(quote(segment, safe="") for segment in segments)
 
@@ -88,6 +92,15 @@ def past_of(shopper_id: str | None, history: Sequence[Sequence[str]] | None) -> 
     return past
 
 
+def time_of(name: str, time: str | float | datetime | None) -> str | float | None:
+    """A time as JSON; ValueError for a datetime without a time zone."""
+    if not isinstance(time, datetime):
+        return time
+    if time.tzinfo is None:
+        raise ValueError(f"{name} must have a time zone: datetime.now(UTC), for example")
+    return time.isoformat()
+
+
 def body_of(
     cart: Mapping[str, Any], items: Sequence[str], k: int, options: RecommendOptions | BundleOptions
 ) -> dict[str, Any]:
@@ -105,7 +118,31 @@ def options_of(options: RecommendOptions | BundleOptions | InStockFilters) -> di
 
 
 def json_lists(query: Mapping[str, Any]) -> dict[str, Any]:
-    """Send lists of item ids as JSON, because an id may contain a comma; leave out those that are empty."""
+    """Send lists of item ids as JSON, because an id may contain a comma; leave out those that are empty.
+
+    A condition is sent as JSON too.
+    """
     lists = {name: query[name] for name in ("items", "replace", "exclude") if name in query}
-    others = {name: value for name, value in query.items() if name not in lists}
+    others = {name: value for name, value in query.items() if name not in lists and name != "filter"}
+    if query.get("filter") is not None:
+        others["filter"] = json.dumps(query["filter"])
     return {**others, **{name: json.dumps(list_of(name, ids)) for name, ids in lists.items() if ids}}
+
+
+def given_only(query: Mapping[str, Any]) -> dict[str, Any]:
+    """The query without parameters that are None."""
+    return {name: value for name, value in query.items() if value is not None}
+
+
+def ndjson(values: Iterable[Mapping[str, Any]]) -> Iterable[bytes]:
+    """One JSON object a line, in parts of many lines."""
+    part, size = list[bytes](), 0
+    for value in values:
+        line = json.dumps(value, separators=(",", ":"), allow_nan=False).encode()
+        part.append(line)
+        size += len(line)
+        if size >= _PART_BYTES:
+            yield b"\n".join(part) + b"\n"
+            part, size = [], 0
+    if part:
+        yield b"\n".join(part) + b"\n"

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable
 from datetime import datetime
 from typing import Any
 
 from tripod_client import answers
 from tripod_client.arguments import NewLine, NewPurchase
-from tripod_client.request import Call, headers_of, lines_of, list_of, path_of
+from tripod_client.request import NDJSON, Call, headers_of, lines_of, list_of, ndjson, path_of, time_of
 
 
 def record_purchase(
@@ -30,9 +29,8 @@ def record_purchase(
 
 def record_purchases(purchases: Iterable[NewPurchase]) -> Call[answers.ImportAnswer]:
     """Record many purchases in one request; `failed` of the answer lists those that were refused."""
-    lines = (json.dumps(_purchase(purchase), separators=(",", ":")) for purchase in purchases)
-    content = "".join(f"{line}\n" for line in lines).encode()
-    return Call("POST", "/purchases", content=content, headers={"Content-Type": "application/x-ndjson"})
+    content = b"".join(ndjson(_purchase(purchase) for purchase in purchases))
+    return Call("POST", "/purchases", content=content, headers=NDJSON)
 
 
 def cancel_purchase(order_id: str) -> Call[None]:
@@ -71,9 +69,5 @@ def _purchase(purchase: NewPurchase) -> dict[str, Any]:
     if isinstance(given["items"], str):
         list_of("items", given["items"])  # raises
     given["items"] = lines_of(given["items"])
-    time = given.get("timestamp")
-    if isinstance(time, datetime):
-        if time.tzinfo is None:
-            raise ValueError("timestamp must have a time zone: datetime.now(UTC), for example")
-        given["timestamp"] = time.isoformat()
+    given["timestamp"] = time_of("timestamp", given.get("timestamp"))
     return {name: value for name, value in given.items() if value is not None}

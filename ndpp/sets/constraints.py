@@ -7,20 +7,11 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ndpp.kernel import Indices, Matrix, Vector
+from ndpp.limits import Flags, Limit
 
-Flags = NDArray[np.bool_]
 _CENT = 1e-9  # tolerance of sums of prices
-
-
-@dataclass(frozen=True, eq=False)
-class Limit:
-    """A set may hold at most `most` of the marked items."""
-
-    marked: Flags  # (M,)
-    most: int
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,7 +43,7 @@ class Constraints:
     def allows(self, rows: Sequence[int]) -> bool:
         """Whether the limits and the total price allow these rows in one set."""
         chosen = list(rows)
-        if any(np.count_nonzero(limit.marked[chosen]) > limit.most for limit in self.limits):
+        if not all(limit.allows(chosen) for limit in self.limits):
             return False
         if self.prices is None or not np.isfinite(self.most_price):
             return True
@@ -61,12 +52,12 @@ class Constraints:
     def at(self, rows: Indices) -> CandidateConstraints:
         """The constraints on sets of these rows."""
         limited = np.isfinite(self.most_price) and self.prices is not None
-        groups = np.array([limit.marked[rows] for limit in self.limits], dtype=np.bool_)
+        groups = [(group, limit.most) for limit in self.limits for group in limit.binding(rows)]
         return CandidateConstraints(
             include=[int(place) for place in np.searchsorted(rows, np.asarray(self.include, dtype=np.intp))],
             log_factors=self.log_factors[rows],
-            groups=groups.reshape(len(self.limits), len(rows)),
-            most=np.array([limit.most for limit in self.limits], dtype=np.intp),
+            groups=np.array([group for group, _ in groups], dtype=np.bool_).reshape(len(groups), len(rows)),
+            most=np.array([most for _, most in groups], dtype=np.intp),
             prices=self.prices[rows] if limited and self.prices is not None else np.zeros(len(rows)),
             most_price=self.most_price if limited else np.inf,
         )

@@ -107,7 +107,7 @@ def test_bundle_filters_boosts_and_too_few_items(shop: httpx.Client) -> None:
         "too_few_candidates",
         "Too few items fit: 1 instead of 2 bundles.",
     )
-    none = find(shop, k=2, category="Unknown")
+    none = find(shop, k=2, min_price=1e9)
     assert none["bundles"] == []
     assert none["fallback"]["message"] == "No item fits the cart and the filters."
     request = {"k": 1, "boosts": {"items": {"film-9": 1000}}}

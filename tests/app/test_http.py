@@ -220,7 +220,7 @@ def test_invalid_body_member_is_named_by_its_path(
 
 def test_unknown_query_parameter_error_lists_the_known_ones(shop: httpx.Client) -> None:
     detail = shop.get("/items/camera-0/related", params={"kk": 3}).json()["detail"]
-    known = "exclude, category, min_price, max_price, in_stock, relation, k"
+    known = "filter, exclude, category, min_price, max_price, in_stock, relation, k"
     assert detail == f"query.kk: there is no 'kk' here, only {known}."
 
 

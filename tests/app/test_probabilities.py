@@ -10,8 +10,10 @@ import httpx
 import numpy as np
 import pytest
 
-from app.catalogue.snapshot import ServedModel, Snapshot
-from app.recommend.request import KnownCart, Question, RecommendRequest
+from app.catalogue.changing import snapshot_of
+from app.catalogue.served_model import ServedModel
+from app.recommend.question import KnownCart, Question
+from app.recommend.request import RecommendRequest
 from app.recommend.service import answer_one
 from model_store import Knobs, ModelStore
 from ndpp import NextItem, condition
@@ -192,9 +194,11 @@ def test_model_of_release_0_1_ranks_by_its_parameters_without_probabilities(tmp_
     knobs = Knobs(decoupling=0.5, relevance=2.0, popularity=0.3)
     old = replace(draft(knobs), mixture=None, baskets=None, lifts=None, basket_sizes=None, coherence=None)
     store = ModelStore(tmp_path)
-    snapshot = Snapshot.of(ServedModel.of(store.open(store.publish(old))), {})
+    snapshot = snapshot_of(ServedModel.of(store.open(store.publish(old))), {})
     options = RecommendRequest(k=100, explain=True)
-    answer = answer_one(Question(snapshot, KnownCart.of(snapshot, None, ["camera-0", "film-2"], 50), options))
+    answer = answer_one(
+        Question(snapshot, KnownCart.of(snapshot, (None, ["camera-0", "film-2"]), 50), options)
+    )
     kernel, relevance = planted_kernel(), planted_relevance()
     r = np.full(kernel.size, relevance.floor)
     rows, values = relevance.above_floor([0, 11])

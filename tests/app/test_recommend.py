@@ -10,8 +10,10 @@ import numpy as np
 import pytest
 from pydantic import TypeAdapter
 
-from app.catalogue.snapshot import ServedModel, Snapshot
-from app.recommend.request import KnownCart, Question, RecommendRequest
+from app.catalogue.changing import snapshot_of
+from app.catalogue.served_model import ServedModel
+from app.recommend.question import KnownCart, Question
+from app.recommend.request import RecommendRequest
 from app.recommend.schemas import BatchAnswer, Recommendations
 from app.recommend.service import answer_one
 from model_store import ModelStore
@@ -66,7 +68,7 @@ def test_too_few_candidates_after_filters_are_reported(shop: httpx.Client) -> No
     assert set(ids_of(few)) == {"compact-0", "camera-1", "compact-1"}
     assert few["fallback"]["reason"] == "too_few_candidates"
     assert "3" in few["fallback"]["message"]
-    assert recommend(shop, category="Unknown")["items"] == []
+    assert recommend(shop, min_price=1e9)["items"] == []
 
 
 def test_fill_respects_filters_and_boosts_of_zero(shop: httpx.Client) -> None:
@@ -87,9 +89,9 @@ def test_fill_adds_popular_items_where_the_kernel_gives_no_gain(tmp_path: Path) 
     kernel = Kernel.symmetric(V, np.zeros(4 * GROUPS))
     store = ModelStore(tmp_path)
     version = store.publish(replace(shop, kernel=kernel, kind="symmetric", mixture=None))
-    snapshot = Snapshot.of(ServedModel.of(store.open(version)), {})
+    snapshot = snapshot_of(ServedModel.of(store.open(version)), {})
     options = RecommendRequest(k=3, fill=True, category=["Accessories"], exclude=["film-1"])
-    cart = KnownCart.of(snapshot, None, ["camera-0", "tripod-0", "compact-0", "film-0"], window=50)
+    cart = KnownCart.of(snapshot, (None, ["camera-0", "tripod-0", "compact-0", "film-0"]), window=50)
     answer = answer_one(Question(snapshot, cart, options))
     assert [item.item_id for item in answer.items] == ["tripod-2", "film-2", "tripod-3"]
     assert [item.probability for item in answer.items] == [None, None, None]

@@ -86,6 +86,20 @@ def loaded_by(service: Service, version: str) -> list[datetime]:
     return [datetime.fromisoformat(e["timestamp"]) for e in events if e["model_version"] == version]
 
 
+def wait_for_cold(client: httpx.Client, *, cold: bool) -> None:
+    """Wait until both processes, asked in turn, know the new item, or do not know it from purchases."""
+
+    def agree() -> bool:
+        answers = []
+        for _ in range(8):
+            with httpx.Client(base_url=client.base_url, timeout=60) as fresh:
+                answers.append(fresh.get(f"/items/{NEW[1]}"))
+        found = [answer.json() for answer in answers if answer.status_code == 200]
+        return len(found) == 8 and {(item["name"], item["cold"]) for item in found} == {("Lens", cold)}
+
+    eventually(agree, f"the new item is not cold={cold} in both processes")
+
+
 def test_retraining_learns_from_checked_out_carts_and_can_be_rolled_back(
     start: Callable[..., Service], tmp_path: Path
 ) -> None:
@@ -96,6 +110,8 @@ def test_retraining_learns_from_checked_out_carts_and_can_be_rolled_back(
     service = start("--workers", "2", **environment).ready()
     shop, operator = service.client, Operator(service)
     eventually(lambda: len(loaded_by(service, first)) == 2, "not both processes loaded the first model")
+    assert shop.put(f"/items/{NEW[1]}", json={"name": "Lens"}, headers=ADMIN).json()["cold"] is True
+    wait_for_cold(shop, cold=True)
     before = {item: suggested(shop, item) for item in ("a5", "a6")}
     assert KNOWN[1] not in before["a6"]
     with Worker(tmp_path / "store", data) as worker:
@@ -111,11 +127,13 @@ def test_retraining_learns_from_checked_out_carts_and_can_be_rolled_back(
             )
             eventually(lambda: versions == {first, second}, "the new model does not respond")
             after = {item: suggested(shop, item) for item in ("a5", "a6")}
+            wait_for_cold(shop, cold=False)
             rolled = shop.post(f"/models/{first}/activate", headers=ADMIN)
             assert rolled.json() == {"version": first, "previous_version": second}
             eventually(
                 lambda: len(loaded_by(service, first)) == 4, "not both processes loaded the first model again"
             )
+    wait_for_cold(shop, cold=True)
     assert set(statuses) == {200}
     assert versions == {first, second}
     assert len(statuses) > 50

@@ -78,7 +78,10 @@ def test_next_best_bundle_replaces_one_with_a_hidden_item(shop: httpx.Client) ->
 
 def test_top_bundles_of_a_category(shop: httpx.Client) -> None:
     assert top(shop, category="Photo") == top(shop)
-    assert top(shop, category="Unknown") == []
+    assert top(shop, category="photo") == top(shop)
+    answer = shop.get("/bundles/top", params={"category": "Foto"})
+    assert answer.status_code == 422
+    assert "did you mean 'Photo'?" in answer.json()["detail"]
     pairs = top(shop, k=2, category="Accessories", limit=100)
     assert all("Accessories" in {item["category"] for item in bundle["items"]} for bundle in pairs)
 

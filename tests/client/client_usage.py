@@ -9,15 +9,21 @@ from tripod_client.answers import (
     BatchAnswer,
     BundlesAnswer,
     CartAnswer,
+    ChangesAnswer,
     ForgottenAnswer,
     ImportAnswer,
+    ItemAnswer,
+    ItemsAnswer,
     Job,
+    PreviewAnswer,
     PurchaseAnswer,
     Recommendations,
+    RuleAnswer,
     SubstitutesAnswer,
     TopBundlesAnswer,
 )
-from tripod_client.arguments import NewPurchase
+from tripod_client.arguments import NewPurchase, RuleBody
+from tripod_client.conditions import Condition
 
 
 def fill_a_cart(tripod: Tripod, cart_id: str) -> CartAnswer:
@@ -40,6 +46,19 @@ def shop_history(tripod: Tripod, shopper_id: str) -> ForgottenAnswer:
     assert_type(tripod.record_purchases(many), ImportAnswer)
     assert_type(tripod.return_items("typed-1", "film-0"), PurchaseAnswer)
     return tripod.forget_shopper(shopper_id)
+
+
+def change_the_catalogue(tripod: Tripod) -> ItemAnswer:
+    cheap: Condition = {"all": [{"field": "price", "lt": 20}, {"not": {"field": "vegan", "is": True}}]}
+    assert_type(tripod.recommend(filter=cheap, variants=True), Recommendations)
+    assert_type(tripod.search_items("film", filter={"field": "price", "ge": 1, "lt": 9}), ItemsAnswer)
+    assert_type(tripod.patch_items(tripod.export_items()), ChangesAnswer)
+    assert_type(tripod.patch_items([{"item_id": "film-0", "in_stock": None}]), ChangesAnswer)
+    pin: RuleBody = {"name": "Film", "then": {"action": "pin", "item_id": "film-0"}}
+    assert_type(tripod.preview_rules(items=["film-1"], draft=pin), PreviewAnswer)
+    assert_type(tripod.put_rule("typed", **pin), RuleAnswer)
+    tripod.delete_rule("typed")
+    return tripod.put_item("typed", name="Typed", attributes={"vegan": True, "sizes": ["S", "M"]})
 
 
 def states(tripod: Tripod, job_id: str) -> list[str]:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
+from tripod_client import Tripod
 
 from tests.app.app_process import Service
 from tests.app.app_shop import publish
@@ -39,6 +41,16 @@ def personal_served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     publish_personal(store)
     with Service(store, TRIPOD_ADMIN_KEY=ADMIN_KEY) as running:
         yield str(running.ready().client.base_url)
+
+
+@pytest.fixture
+def shop(tmp_path: Path) -> Iterator[Tripod]:
+    """A client with the admin key, of a service whose catalogue a test may change."""
+    publish(tmp_path / "store")
+    with Service(tmp_path / "store", TRIPOD_ADMIN_KEY=ADMIN_KEY) as running:
+        url = str(running.ready().client.base_url)
+        with Tripod(url, admin_key=ADMIN_KEY) as tripod:
+            yield tripod
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ import inspect
 import json
 import socket
 from pathlib import Path
-from typing import get_type_hints
+from typing import get_args, get_type_hints
 
 import pytest
 from tripod_client import (
@@ -18,12 +18,14 @@ from tripod_client import (
     TripodError,
     answers,
     arguments,
+    conditions,
 )
 from tripod_client.arguments import AnyCart
 
 from tests.app.other_server import server_of
 
 OPENAPI = json.loads((Path(__file__).parents[1] / "app" / "openapi.json").read_text())
+SCHEMAS = OPENAPI["components"]["schemas"]
 
 
 def test_cart_lifecycle(served: str) -> None:
@@ -312,7 +314,21 @@ def test_argument_types_match_the_schemas_of_the_api() -> None:
     assert set(get_type_hints(arguments.Boosts)) == members("Boosts")
     assert set(get_type_hints(arguments.KnobValues)) == members("KnobValues")
     assert set(get_type_hints(arguments.JobRequest)) == members("JobRequest")
-    assert set(get_type_hints(arguments.ItemChange)) == members("ItemPatch")
+    assert set(get_type_hints(arguments.ItemWrite)) == members("ItemWrite")
+    assert set(get_type_hints(arguments.ItemPatch)) == members("ItemPatch")
+    assert set(get_type_hints(arguments.ItemChange)) == members("ItemPatch") | {"item_id"}
+    assert set(get_type_hints(arguments.RuleBody)) == members("RuleBody")
+    assert set(get_type_hints(arguments.When)) == members("When-Input")
+    for then, names in (
+        (arguments.Pin, ["Pin"]),
+        (arguments.BoostOrBury, ["Boost-Input", "Bury-Input"]),
+        (arguments.Hide, ["Hide-Input"]),
+        (arguments.AtMost, ["AtMost-Input"]),
+    ):
+        assert [set(get_type_hints(then))] * len(names) == [members(name) for name in names]
+    for form in get_args(conditions.Condition):
+        name = form.__name__ if form.__name__ in SCHEMAS else f"{form.__name__}-Input"
+        assert set(get_type_hints(form)) == members(name), name
     cart = set(get_type_hints(arguments.CartName)) | set(get_type_hints(arguments.CartItems))
     assert cart == members("ShopperBasket")
     substitutes = {part["name"] for part in OPENAPI["paths"]["/substitutes"]["get"]["parameters"]}
@@ -324,7 +340,7 @@ def test_argument_types_match_the_schemas_of_the_api() -> None:
 
 
 def members(schema: str) -> set[str]:
-    return set(OPENAPI["components"]["schemas"][schema]["properties"])
+    return set(SCHEMAS[schema]["properties"])
 
 
 @pytest.mark.parametrize("client", [Tripod, AsyncTripod])

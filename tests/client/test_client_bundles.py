@@ -50,7 +50,8 @@ def test_pages_of_top_bundles(bundles_served: str) -> None:
         second = tripod.top_bundles(limit=2, cursor=first["next_cursor"])
         assert [bundle["rank"] for bundle in first["bundles"] + second["bundles"]] == [1, 2, 3, 4]
         assert tripod.top_bundles(limit=3, in_stock=False)["bundles"][2]["rank"] == 3
-        assert tripod.top_bundles(k=2, category="Unknown")["bundles"] == []
+        with pytest.raises(ProblemError, match="there is no category 'Unknown'"):
+            tripod.top_bundles(k=2, category="Unknown")
 
     async def ask() -> list[str]:
         async with AsyncTripod(bundles_served) as client:

@@ -8,7 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ndpp import DenseKernel, Kernel, Mixture, NextItem, Order, best_items
+from ndpp.arrivals import Arrivals
+from ndpp.limits import Limit
 from ndpp.mixture import Habit, Together
+from ndpp.ranking import Limits
+from ndpp.with_arrivals import WithArrivals
 
 HABIT = Habit(gain=(0.5, 0), popularity=(0.4, 0), first=(0.0, 0), weight=(-0.3, 0))
 FITTED = Mixture(0.7, Together((0.6, -0.1), (0.0, 0.0), (0.2, 0.1)), None, HABIT, least_gain=1e-4)
@@ -84,3 +88,67 @@ def test_dense_kernel_gives_the_same_items(seed: int, length: int, decoupling: f
     assert len(best.rows) == min(k, np.count_nonzero(marks))
     highest = np.sort(marks)[::-1][: len(best.rows)]
     assert np.sort(marks[best.rows])[::-1] == pytest.approx(highest, rel=1e-9)
+
+
+def listed_by_hand(marks: np.ndarray, k: int, limits: Limits, factors: np.ndarray) -> list[int]:
+    """The list by its definition: pinned rows, then row by row in order, and the pins put at their places."""
+    pins = [(row, position) for row, position in limits.pins if factors[row] > 0 and position <= k][:k]
+    taken = [row for row, _ in pins]
+    for row in expected_order(marks):
+        if row in taken or len(taken) == k:
+            continue
+        if all(limit.allows([*taken, row]) or limit.groups[row] < 0 for limit in limits.groups):
+            taken.append(row)
+    rest = taken[len(pins) :]
+    for place in sorted({position for _, position in pins}):
+        for offset, row in enumerate(row for row, position in pins if position == place):
+            rest.insert(place - 1 + offset, row)
+    return rest
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_limits_and_pins_against_the_definition(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    size, k = 60, int(rng.integers(1, 25))
+    prediction = NextItem(random_kernel(size, 8, seed), FITTED).given([1, 7])
+    factors = rng.uniform(0, 2, size) * (rng.random(size) < 0.8)
+    by_rule = rng.choice([0.0, 0.1, 1.0, 5.0], size)
+    groups = [
+        Limit(rng.integers(-1, 6, size).astype(np.int32), int(rng.integers(1, 3))) for _ in range(seed % 3)
+    ]
+    free = [row for row in rng.permutation(size).tolist() if row not in (1, 7)]
+    pins = [(row, int(rng.integers(1, 12))) for row in free[: seed % 5]]
+    limits = Limits(groups, pins)
+    best = best_items(prediction, k, factors, Order(factors=by_rule), limits)
+    finished = prediction.probabilities * factors
+    assert best.rows.tolist() == listed_by_hand(finished * by_rule, k, limits, factors)
+    assert best.probabilities == pytest.approx(finished[best.rows] / finished.sum(), rel=1e-4)
+
+
+def test_limits_leave_a_full_list_in_a_large_catalogue() -> None:
+    size = 5_000
+    prediction = NextItem(random_kernel(size, 8, seed=1), FITTED).given([3])
+    order = np.argsort(-prediction.probabilities)
+    groups = np.full(size, -1, dtype=np.int32)
+    groups[order[:3_000]] = 0
+    best = best_items(prediction, 20, np.ones(size), Order(), Limits([Limit(groups, 2)]))
+    assert best.rows.tolist() == [*order[:2], *order[3_000:3_018]]
+
+
+def test_arrivals_are_ranked_as_mixtures_of_known_items() -> None:
+    size, cart = 80, [4, 9]
+    model = NextItem(random_kernel(size, 8, seed=6), FITTED)
+    rng = np.random.default_rng(7)
+    neighbours = np.array([rng.choice(size, 5, replace=False) for _ in range(6)])
+    neighbours[0, :2] = cart  # what is in the cart is not bought again
+    arrivals = Arrivals(neighbours, rng.uniform(0, 0.5, (6, 5)), 1.0)
+    prediction = model.given(cart)
+    known = prediction.probabilities
+    cold = (arrivals.weights * known[arrivals.neighbours]).sum(axis=1)
+    usual = np.log(np.concatenate([np.exp(model.log_usual), arrivals.probabilities(np.exp(model.log_usual))]))
+    both = WithArrivals(prediction, arrivals, usual)
+    best = best_items(both, size + 6, np.ones(size + 6), Order())
+    marks = np.concatenate([known, cold])
+    assert best.rows.tolist() == expected_order(marks)
+    assert best.probabilities == pytest.approx(marks[best.rows] / marks.sum(), rel=1e-4)
+    assert best.probabilities.sum() == pytest.approx(1)

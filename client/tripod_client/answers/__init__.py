@@ -13,6 +13,8 @@ from tripod_client.answers.carts import CartAnswer, CartLine, ConsideredCart
 from tripod_client.answers.catalogue import (
     CategoriesAnswer,
     CategoryEntry,
+    ChangesAnswer,
+    FailedItem,
     ItemAnswer,
     ItemsAnswer,
     ItemToReplace,
@@ -45,6 +47,7 @@ from tripod_client.answers.recommendations import (
     Recommendations,
     RecommendedItem,
 )
+from tripod_client.answers.rules import PreviewAnswer, PreviewItem, RuleAnswer, RuleEffect, RulesAnswer
 from tripod_client.answers.shoppers import (
     BuyAgainAnswer,
     DueItem,
@@ -71,9 +74,11 @@ __all__ = [
     "CartLine",
     "CategoriesAnswer",
     "CategoryEntry",
+    "ChangesAnswer",
     "Coherence",
     "ConsideredCart",
     "DueItem",
+    "FailedItem",
     "FailedLine",
     "Fallback",
     "ForgottenAnswer",
@@ -91,6 +96,8 @@ __all__ = [
     "ModelEntry",
     "ModelInUse",
     "ModelsAnswer",
+    "PreviewAnswer",
+    "PreviewItem",
     "PurchaseAnswer",
     "ReadyAnswer",
     "Reason",
@@ -100,6 +107,9 @@ __all__ = [
     "RelatedItem",
     "RelatedPair",
     "Replacement",
+    "RuleAnswer",
+    "RuleEffect",
+    "RulesAnswer",
     "ShopperAnswer",
     "Shortage",
     "StoredBasket",

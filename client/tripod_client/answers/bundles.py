@@ -27,6 +27,8 @@ class BundleItem(TypedDict):
     probability: float | None
     goes_with: GoesWith | None
     gain: float | None
+    rules: list[str]
+    image_url: str | None
 
 
 class _Figures(TypedDict):

@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import Literal, TypedDict
 
 from tripod_client.answers.carts import ConsideredCart
+from tripod_client.answers.shoppers import InvalidPart
 
 
 class ItemAnswer(TypedDict):
-    """An item of the catalogue, with the shop's changes applied."""
+    """An item of the shop; `cold` if the model does not know it yet."""
 
     item_id: str
     name: str | None
@@ -17,14 +18,10 @@ class ItemAnswer(TypedDict):
     in_stock: bool
     boost: float
     count: int | None
-
-
-class ItemsAnswer(TypedDict):
-    """A page of items."""
-
-    model_version: str
-    items: list[ItemAnswer]
-    next_cursor: str | None
+    image_url: str | None
+    parent_id: str | None
+    attributes: dict[str, str | float | bool | list[str]]
+    cold: bool
 
 
 class CategoryEntry(TypedDict):
@@ -32,6 +29,31 @@ class CategoryEntry(TypedDict):
 
     category: str
     items: int
+
+
+class ItemsAnswer(TypedDict):
+    """A page of items, the number of all that match, and how many of them each category has."""
+
+    model_version: str
+    items: list[ItemAnswer]
+    total: int
+    categories: list[CategoryEntry]
+    next_cursor: str | None
+
+
+class FailedItem(TypedDict):
+    """A change that was not made; `line` is its number, from 1."""
+
+    line: int
+    errors: list[InvalidPart]
+
+
+class ChangesAnswer(TypedDict):
+    """What became of many changes; `failed` has the first 100 that were not made."""
+
+    changed: int
+    failed_count: int
+    failed: list[FailedItem]
 
 
 class CategoriesAnswer(TypedDict):

@@ -31,6 +31,9 @@ class RecommendedItem(TypedDict):
     times_usual: float | None
     relation: Literal["complement", "substitute", "neutral"]
     because: list[Reason]
+    cold: bool
+    rules: list[str]
+    image_url: str | None
 
 
 class Fallback(TypedDict):

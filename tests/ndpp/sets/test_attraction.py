@@ -42,7 +42,7 @@ def test_filters_limits_and_boosts_apply_to_sets_without_a_cart() -> None:
     without = Constraints(np.where(np.arange(SIZE) == 1, 0.0, 1.0))
     assert not any(1 in each.rows for each in attraction().sets(3, without, starts=20))
     marked = np.isin(np.arange(SIZE), [0, 1, 2])
-    limited = Constraints(np.ones(SIZE), limits=[Limit(marked, 1)])
+    limited = Constraints(np.ones(SIZE), limits=[Limit.on(marked, 1)])
     assert {frozenset(each.rows) for each in attraction().sets(2, limited, starts=20)} == {frozenset({3, 4})}
     boosted = Constraints(np.where(np.arange(SIZE) == 3, 1000.0, 1.0))
     assert set(attraction().sets(2, boosted, starts=20)[0].rows) == {3, 4}

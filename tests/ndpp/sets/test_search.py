@@ -35,9 +35,9 @@ CONSTRAINTS = {
     "boosts": {"factors": np.where(np.arange(SIZE) == 12, 50.0, 1.0)},
     "excluded": {"factors": np.where(np.isin(np.arange(SIZE), [1, 2]), 0.0, 1.0)},
     "include": {"include": (9,)},
-    "category": {"limits": [Limit(CATEGORY, 1)]},
+    "category": {"limits": [Limit.on(CATEGORY, 1)]},
     "price": {"prices": PRICES, "most_price": 18.0},
-    "all": {"prices": PRICES, "most_price": 24.0, "limits": [Limit(CATEGORY, 1)], "include": (4,)},
+    "all": {"prices": PRICES, "most_price": 24.0, "limits": [Limit.on(CATEGORY, 1)], "include": (4,)},
 }
 
 

@@ -1,0 +1,23 @@
+-- Moves the follower's position in the purchase log, and counts the purchases in between exactly once.
+-- KEYS: the position; the number of baskets; its value when each arrival was first seen; how often each was
+-- bought; the number of changes.
+-- ARGV: the position before and after; new baskets; how often each arrival was bought in them, also 0.
+if (redis.call('GET', KEYS[1]) or '') ~= ARGV[1] then return 0 end
+redis.call('SET', KEYS[1], ARGV[2])
+local before = tonumber(redis.call('GET', KEYS[2]) or '0')
+local any, bought = false, false
+for id, count in pairs(cjson.decode(ARGV[4])) do
+  any = true
+  redis.call('HSETNX', KEYS[3], id, before)
+  if count > 0 then
+    redis.call('HINCRBY', KEYS[4], id, count)
+    bought = true
+  end
+end
+local after = before + tonumber(ARGV[3])
+if after > before then redis.call('SET', KEYS[2], string.format('%.0f', after)) end
+-- Baskets without arrivals matter too, but not each of them is worth a new snapshot in every process.
+if bought or (any and math.floor(before / 1000) < math.floor(after / 1000)) then
+  redis.call('INCR', KEYS[5])
+end
+return 1

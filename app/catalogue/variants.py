@@ -1,0 +1,35 @@
+"""Variants: items with the same parent, such as the sizes of a shirt. An answer holds at most one of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+@dataclass(frozen=True, eq=False)
+class Variants:
+    """The group of each row by its number; −1 for a row that is no variant."""
+
+    groups: NDArray[np.int32]  # (size,)
+    exist: bool
+
+    @classmethod
+    def of(cls, parents: Sequence[str | None], row_of: Callable[[str], int | None]) -> Variants:
+        """The groups of rows with these parents; a parent that is itself an item belongs to its group."""
+        groups, numbers = np.full(len(parents), -1, dtype=np.int32), dict[str, int]()
+        for row, parent in enumerate(parents):
+            if parent is not None:
+                groups[row] = numbers.setdefault(parent, len(numbers))
+        for parent, number in numbers.items():
+            row_of_parent = row_of(parent)
+            if row_of_parent is not None and groups[row_of_parent] < 0:
+                groups[row_of_parent] = number
+        return cls(groups, bool(numbers))
+
+    def others(self, rows: Iterable[int]) -> NDArray[np.bool_]:
+        """Which rows are variants of one of these, or one of them."""
+        wanted = np.unique(self.groups[list(rows)])
+        return np.isin(self.groups, wanted[wanted >= 0])

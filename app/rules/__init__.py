@@ -1,0 +1,1 @@
+"""Rules: what merchandisers pin, boost, bury, hide and limit."""

@@ -1,0 +1,140 @@
+"""Items that the model does not know: recommended from what is known of them, moved by first purchases."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+import redis
+
+from tests.app.app_process import ADMIN_KEY, Service, Valkey, eventually, get_json, ids_of
+from tests.app.app_shop import publish
+
+NEW = "tripod-new"
+ITEM = {"name": "Tripod 4 of carbon", "category": "Accessories", "price": 28.0}
+
+
+@pytest.fixture(scope="module")
+def own(tmp_path_factory: pytest.TempPathFactory) -> Iterator[httpx.Client]:
+    """A service for this file with a new item."""
+    store = tmp_path_factory.mktemp("arrivals") / "store"
+    publish(store)
+    with Service(store, TRIPOD_ADMIN_KEY=ADMIN_KEY) as running:
+        running.client.headers["X-Admin-Key"] = ADMIN_KEY
+        client = running.ready().client
+        assert client.put(f"/items/{NEW}", json=ITEM).status_code == 201
+        yield client
+
+
+def listed(client: httpx.Client, items: str = "", **query: Any) -> dict[str, dict[str, Any]]:
+    answer = get_json(client, "/recommend", items=items, k=100, **query)
+    return {item["item_id"]: item for item in answer["items"]}
+
+
+def test_new_item_is_recommended_beside_the_right_cart(own: httpx.Client) -> None:
+    with_camera, with_other = listed(own, "camera-4"), listed(own, "camera-9")
+    assert with_camera[NEW]["cold"]
+    assert not any(item["cold"] for item_id, item in with_camera.items() if item_id != NEW)
+    assert with_camera[NEW]["rank"] < with_other[NEW]["rank"]
+    assert with_camera[NEW]["times_usual"] > with_other[NEW]["times_usual"]
+    assert with_camera[NEW]["name"] == ITEM["name"]
+
+
+def test_probabilities_still_add_up_to_one(own: httpx.Client) -> None:
+    found = listed(own, "camera-4", in_stock=False)
+    assert len(found) == 60
+    assert sum(item["probability"] for item in found.values()) == pytest.approx(1)
+    explained = listed(own, "camera-4", explain=True)[NEW]
+    assert sum(reason["share"] for reason in explained["because"]) == pytest.approx(1)
+    assert explained["because"][0]["item_id"] in ("camera-4", None)
+
+
+def test_filters_stock_boosts_and_deletion_hold_for_new_items(own: httpx.Client) -> None:
+    assert NEW not in listed(own, category="Photo")
+    assert NEW not in listed(own, max_price=27)
+    assert NEW not in listed(own, exclude=NEW)
+    assert list(listed(own, filter='{"field": "name", "is": "tripod 4 OF carbon"}')) == [NEW]
+    own.patch(f"/items/{NEW}", json={"in_stock": False})
+    assert NEW not in listed(own)
+    own.patch(f"/items/{NEW}", json={"in_stock": True, "boost": 1000})
+    assert next(iter(listed(own))) == NEW
+    own.patch(f"/items/{NEW}", json={"boost": None})
+
+
+def test_new_item_in_the_cart_counts_as_the_most_similar_one(own: httpx.Client) -> None:
+    answer = get_json(own, "/recommend", items=NEW, k=5, explain=True)
+    assert answer["cart"]["items"] == [NEW]
+    assert answer["cart"]["unknown_items"] == []
+    assert answer["fallback"] is None
+    assert NEW not in ids_of(answer)
+    assert ids_of(answer) != ids_of(get_json(own, "/recommend", k=5))
+    named = {reason["item_id"] for item in answer["items"] for reason in item["because"]}
+    assert named <= {NEW, None}
+    assert NEW in named
+    unknown = get_json(own, "/recommend", items="no such item", k=5)
+    assert unknown["cart"]["unknown_items"] == ["no such item"]
+
+
+def test_batches_and_dials_treat_new_items_the_same(own: httpx.Client) -> None:
+    carts = [{"items": ["camera-4"]}, {"items": [NEW]}]
+    for options in ({}, {"discovery": 0.5}, {"cohesion": 1}, {"scoring": "kernel"}):
+        batch = own.post("/recommend/batch", json={"carts": carts, "k": 60, **options}).json()["results"]
+        for cart, result in zip(carts, batch, strict=True):
+            single = own.post("/recommend", json={**cart, "k": 60, **options}).json()
+            assert ids_of(single) == ids_of(result)
+            assert (NEW in ids_of(single)) == (cart["items"] != [NEW])
+
+
+def test_other_routes_accept_new_items(own: httpx.Client) -> None:
+    assert get_json(own, f"/items/{NEW}/related")["items"] == []
+    for query in ({"method": "greedy"}, {}):
+        cart = get_json(own, "/bundles", items=f"{NEW},camera-3", k=2, **query)["cart"]
+        assert (cart["items"], cart["unknown_items"]) == (["camera-3"], [NEW])  # counts are of known items
+    own.post("/carts/new/items", json={"item_id": NEW})
+    assert get_json(own, "/carts/new/insights")["cart"]["unknown_items"] == [NEW]
+    replaced = get_json(own, "/carts/new/substitutes", replace=NEW)["items"]
+    assert [item["shortage"]["reason"] for item in replaced] == ["unknown_item"]
+
+
+def test_first_purchases_through_a_keyed_client_move_a_new_item(
+    start: Callable[..., Service], valkey: Valkey, tmp_path: Path
+) -> None:
+    publish(tmp_path / "store")
+    settings = {"REDIS_URL": valkey.url, "TRIPOD_ADMIN_KEY": ADMIN_KEY}
+    one, two = start(**settings).ready(), start(**settings).ready()
+    one.client.headers["X-Admin-Key"] = ADMIN_KEY
+    one.client.put(f"/items/{NEW}", json=ITEM)
+    eventually(lambda: NEW in listed(two.client), "the other process does not know the new item")
+    before = listed(one.client)[NEW]["probability"]
+    for number in range(3):  # checkouts without the key count at the next training only
+        one.client.post(f"/carts/c{number}/items", json={"item_id": NEW})
+        one.client.post(f"/carts/c{number}/checkout")
+    purchases = [{"order_id": f"o{n}", "items": [{"item_id": NEW}, {"item_id": "film-4"}]} for n in range(5)]
+    for purchase in purchases:
+        assert one.client.post("/purchases", json=purchase).status_code == 201
+    moved = eventually(
+        lambda: listed(two.client)[NEW]["probability"] > 1.2 * before and listed(two.client)[NEW],
+        "the purchases do not move the item",
+    )
+    counts = valkey_counts(valkey)
+    eventually(lambda: valkey_counts(valkey) == (5, 5), f"counted {counts}")
+    three = start(**settings).ready()  # a new process reads the counts
+    assert listed(three.client)[NEW]["probability"] == pytest.approx(listed(one.client)[NEW]["probability"])
+    for number in range(60):  # baskets without it make it less likely again
+        purchase = {"order_id": f"p{number}", "items": [{"item_id": "film-4"}]}
+        one.client.post("/purchases", json=purchase)
+    one.client.post("/purchases", json={"order_id": "last", "items": [{"item_id": NEW}]})
+    eventually(
+        lambda: listed(three.client)[NEW]["probability"] < moved["probability"],
+        "baskets without the item do not count",
+    )
+
+
+def valkey_counts(valkey: Valkey) -> tuple[int, int]:
+    client = redis.Redis.from_url(valkey.url)
+    bought: Any = client.hget("tripod:arrivals:bought", NEW)
+    baskets: Any = client.get("tripod:arrivals:baskets")
+    return int(bought or 0), int(baskets or 0)
