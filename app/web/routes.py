@@ -21,16 +21,19 @@ _MEDIA_TYPES = {
     ".js": "text/javascript",
     ".svg": "image/svg+xml",
 }
+_POLICY = "default-src 'self'; object-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 _HEADERS = {
-    "Content-Security-Policy": "default-src 'self'; object-src 'none'; base-uri 'none'; form-action 'none'; "
-    "frame-ancestors 'none'",
+    # The pictures of items are wherever the shop has them, also behind plain http while it is developed.
+    # Only a holder of the admin key can set their addresses, a picture cannot run anything, and the referrer
+    # policy keeps the address of the page from the other host.
+    "Content-Security-Policy": f"{_POLICY}; img-src 'self' https: http:",
     "X-Content-Type-Options": "nosniff",
     "Referrer-Policy": "no-referrer",
     # Revalidate each time: a 304 is cheap, and a page must not load modules of another release.
     "Cache-Control": "no-cache",
 }
 _DOCS_HEADERS = {  # Swagger UI embeds its images
-    "Content-Security-Policy": f"{_HEADERS['Content-Security-Policy']}; img-src 'self' data:"
+    "Content-Security-Policy": f"{_POLICY}; img-src 'self' data:"
 }
 
 
@@ -75,6 +78,18 @@ async def storefront(request: Request) -> Response:
 async def dashboard(request: Request) -> Response:
     """Dashboard for operators."""
     return _FILES["dashboard.html"].answer(request)
+
+
+@router.get("/dashboard/catalogue")
+async def catalogue(request: Request) -> Response:
+    """The items of the shop, for those who keep the catalogue."""
+    return _FILES["catalogue.html"].answer(request)
+
+
+@router.get("/dashboard/rules")
+async def rules(request: Request) -> Response:
+    """The rules of the shop, for merchandisers."""
+    return _FILES["rules.html"].answer(request)
 
 
 @router.get("/docs")

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from urllib.parse import urlsplit
 
 import pytest
-from playwright.sync_api import Browser, Page, expect, sync_playwright
+from playwright.sync_api import Browser, Page, Route, expect, sync_playwright
 
 from scripts.browser import find_browser
 from tests.app.app_process import Service
@@ -47,15 +47,30 @@ def shop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
         yield running.ready()
 
 
+@pytest.fixture(scope="module")
+def own_shop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+    """A service whose catalogue and rules the tests of one file may change."""
+    store = tmp_path_factory.mktemp("web-own") / "store"
+    publish_shop(store)
+    with Service(store, TRIPOD_ADMIN_KEY=KEY) as running:
+        running.client.headers["X-Admin-Key"] = KEY
+        yield running.ready()
+
+
 @pytest.fixture
 def visit(chromium: Browser) -> Iterator[Visit]:
     """Open a page of a service; fails on console errors, CSP violations and requests to other hosts."""
     contexts, errors = [], []
 
     def open_page(
-        service: Service, path: str = "/", *, expected: str | None = None, **options: object
+        service: Service,
+        path: str = "/",
+        *,
+        expected: str | None = None,
+        pictures: dict[str, bytes] | None = None,
+        **options: object,
     ) -> Page:
-        """`expected` is part of the console errors that the test provokes."""
+        """`expected` is part of the console errors that the test provokes; `pictures` are at other hosts."""
         origin = str(service.client.base_url).rstrip("/")
         context = chromium.new_context(base_url=origin, **options)
         context.set_default_timeout(TIMEOUT)
@@ -66,7 +81,7 @@ def visit(chromium: Browser) -> Iterator[Visit]:
                 errors.append(text)
 
         def check_host(url: str) -> None:
-            if urlsplit(url).netloc != urlsplit(origin).netloc:
+            if urlsplit(url).netloc != urlsplit(origin).netloc and url not in (pictures or {}):
                 errors.append(f"request to {url}")
 
         def watch(page: Page) -> None:
@@ -74,6 +89,11 @@ def visit(chromium: Browser) -> Iterator[Visit]:
             page.on("pageerror", lambda error: report(str(error)))
             page.on("request", lambda request: check_host(request.url))
 
+        def answer(route: Route) -> None:
+            route.fulfill(body=(pictures or {})[route.request.url], content_type="image/svg+xml")
+
+        for url in pictures or {}:
+            context.route(url, answer)
         context.on("page", watch)
         page = context.new_page()
         page.goto(path)

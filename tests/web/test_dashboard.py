@@ -7,11 +7,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import expect
 
 from tests.app.app_process import Service
 from tests.app.jobs_process import KEY, QUICK, Worker, write_baskets
-from tests.web.web_shop import HOSTILE, Visit, publish_shop
+from tests.web.web_shop import HOSTILE, Visit, give_key, publish_shop
 
 
 def test_health_traffic_and_model_panels(shop: Service, visit: Visit) -> None:
@@ -67,12 +67,6 @@ def shop_with_worker(tmp_path: Path) -> Iterator[Service]:
         Worker(tmp_path / "store", tmp_path / "data"),
     ):
         yield service.ready()
-
-
-def give_key(page: Page, key: str) -> None:
-    page.locator("#admin").click()
-    page.get_by_role("textbox", name="Key").fill(key)
-    page.keyboard.press("Enter")
 
 
 def test_retrain_activation_rollback_and_cancellation(shop_with_worker: Service, visit: Visit) -> None:

@@ -14,7 +14,10 @@ STATIC = Path(app.web.routes.__file__).parent / "static"
 FILES = sorted(path.relative_to(STATIC).as_posix() for path in STATIC.rglob("*") if path.is_file())
 
 
-@pytest.mark.parametrize("path", ["/", "/dashboard", *(f"/static/{name}" for name in FILES)])
+@pytest.mark.parametrize(
+    "path",
+    ["/", "/dashboard", "/dashboard/catalogue", "/dashboard/rules", *(f"/static/{name}" for name in FILES)],
+)
 def test_pages_have_a_strict_policy_and_an_etag(shop: Service, path: str) -> None:
     answer = shop.client.get(path)
     assert answer.status_code == 200

@@ -40,6 +40,12 @@ MIXTURE = Mixture(
 Visit = Callable[..., Page]
 
 
+def give_key(page: Page, key: str) -> None:
+    page.locator("#admin").click()
+    page.get_by_role("textbox", name="Key").fill(key)
+    page.keyboard.press("Enter")
+
+
 def planted_baskets() -> Baskets:
     """One basket per group: its camera and its tripod."""
     first = len(KINDS) * np.arange(GROUPS)

@@ -10,15 +10,18 @@
  * @property {AbortSignal} [signal]
  */
 
+/** @typedef {{ where: string, message: string }} Wrong a wrong part of a request */
+
 /** An error answered by the service. */
 export class Problem extends Error {
   /**
    * @param {number} status
-   * @param {{ title?: string, detail?: string }} document
+   * @param {{ title?: string, detail?: string, errors?: Wrong[] }} document
    */
   constructor(status, document) {
     super(document.detail || document.title || `The service answered ${status}.`);
     this.status = status;
+    this.errors = document.errors ?? [];
   }
 }
 

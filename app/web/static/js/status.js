@@ -1,4 +1,4 @@
-/** Status of the service in the header of both pages. */
+/** Status of the service in the header of all pages. */
 
 import { Offline, ask, connection } from "./api.js";
 import { byId } from "./dom.js";

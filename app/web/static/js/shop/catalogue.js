@@ -3,7 +3,9 @@
 import { ask } from "../api.js";
 import { announce, byId, h } from "../dom.js";
 import { count, nameOf, plural, price } from "../format.js";
+import { newMark } from "../marks.js";
 import { Panel, note } from "../panel.js";
+import { picture } from "../picture.js";
 
 const PAGE = 24;
 
@@ -91,8 +93,9 @@ export class Catalogue {
       onclick: () => this.add([item]),
     }, item.in_stock ? "Add" : "Sold out");
     return h("li", {},
+      picture(item),
       h("p", { class: "soft small" }, item.category ?? "No department"),
-      h("h3", {}, nameOf(item)),
+      h("h3", {}, nameOf(item), " ", newMark(item)),
       h("div", { class: "row spread" }, h("span", { class: "number" }, price(item.price)), button));
   }
 }

@@ -3,8 +3,10 @@
 import { ask } from "../api.js";
 import { announce, byId, h } from "../dom.js";
 import { nameOf, oneIn, percent, price, timesUsual } from "../format.js";
+import { newMark, ruleMark } from "../marks.js";
 import { probabilityBar } from "../meter.js";
 import { Panel, note } from "../panel.js";
+import { picture } from "../picture.js";
 import { badge } from "../relation.js";
 import { movingTo } from "./moving.js";
 import { because } from "./reasons.js";
@@ -60,6 +62,7 @@ export class SuggestionsPanel {
     const toggle = (/** @type {boolean} */ open) => (open ? this.open.add(pick.item_id) : this.open.delete(pick.item_id));
     const odds = probability ? [oneIn(probability), times && timesUsual(times)].filter(Boolean).join(", ") : "";
     return h("li", { "data-item": pick.item_id, "data-relation": pick.relation },
+      picture(pick),
       h("h3", {}, nameOf(pick)),
       h("button", { type: "button", class: "round add", "aria-label": `Add ${nameOf(pick)} to the cart`, onclick: () => this.add([pick]) }, "+"),
       because(pick.because, this.open.has(pick.item_id), toggle),
@@ -67,6 +70,6 @@ export class SuggestionsPanel {
         probability ? h("b", { class: "number", title: "Probability that this is the next item" }, percent(probability)) : null,
         probability ? probabilityBar(probability / most) : null,
         h("span", { class: "row price" }, pick.relation === "neutral" ? null : badge(pick.relation), h("span", { class: "soft number" }, price(pick.price)))),
-      odds ? h("p", { class: "odds soft small number" }, odds) : null);
+      h("div", { class: "below row spread" }, odds ? h("p", { class: "odds soft small number" }, odds) : null, h("span", { class: "row" }, newMark(pick), ruleMark(pick))));
   }
 }
