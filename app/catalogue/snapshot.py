@@ -39,10 +39,6 @@ def _new_cache() -> LRUCache[Hashable, Any]:
     return LRUCache(_CACHED_RESPONSES)
 
 
-def _new_masks() -> LRUCache[Hashable, Flags]:
-    return LRUCache(_CACHED_MASKS)
-
-
 @dataclass(frozen=True, eq=False)
 class Snapshot:
     """The shop's catalogue: the items of a model, in its rows, and after them the items it does not know."""
@@ -59,15 +55,15 @@ class Snapshot:
     purchases: Mapping[str, tuple[int, int]] = field(default_factory=dict)  # of arrivals: bought, baskets
     revision: str = "0"  # of the records, rules and purchases that are applied
     # Both are empty in a new snapshot. Copy a response before changing it.
-    cache: LRUCache[Hashable, Any] = field(default_factory=_new_cache)
-    masks: LRUCache[Hashable, Flags] = field(default_factory=_new_masks)  # of conditions
+    cache: LRUCache[Hashable, Any] = field(default_factory=_new_cache)  # for the event loop only
+    masks: dict[str, Flags] = field(default_factory=dict)  # of conditions, from several threads
 
     def with_rest(
         self, rules: tuple[Rule, ...], purchases: Mapping[str, tuple[int, int]], revision: str
     ) -> Snapshot:
         """The snapshot with these rules and purchases of arrivals."""
         after = replace(
-            self, rules=rules, purchases=purchases, revision=revision, cache=_new_cache(), masks=_new_masks()
+            self, rules=rules, purchases=purchases, revision=revision, cache=_new_cache(), masks={}
         )
         fields = {each.name for each in dataclass_fields(self)}
         computed = {name: value for name, value in self.__dict__.items() if name not in fields}
@@ -151,7 +147,10 @@ class Snapshot:
         """Which rows fulfil a condition; Invalid, with the place `where`, if it names what does not exist."""
         key = condition.cache_key()
         if (found := self.masks.get(key)) is None:
-            found = self.masks[key] = compiled(condition, self._columns, where)
+            found = compiled(condition, self._columns, where)
+            if len(self.masks) >= _CACHED_MASKS:
+                self.masks.clear()
+            self.masks[key] = found
         return found
 
     def record(self, row: int) -> Record:

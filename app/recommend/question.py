@@ -59,35 +59,30 @@ class KnownCart:
         Unless `represent`, an item that the model does not know is unknown, although the shop has it.
         """
         cart_id, item_ids = basket
-        rows, cold, unknown = dict[int, None](), dict[str, int](), dict[str, None]()
-        arrivals = list[int]()
+        rows, listed, unknown = dict[int, None](), dict[int, None](), dict[str, None]()
+        similar = dict[str, int]()
         for item_id in item_ids:
             row = snapshot.row_of(item_id)
-            if row is None and (arrival := snapshot.arrival_rows.get(item_id)) is not None:
-                arrivals.append(arrival)
+            if row is not None:
+                rows[row] = listed[row] = None
+                continue
+            arrival = snapshot.arrival_rows.get(item_id)
+            if arrival is not None:
+                listed[arrival] = None
                 row = snapshot.most_similar(arrival) if represent else None
-                if row is not None:
-                    cold.setdefault(item_id, row)
             if row is None:
                 unknown[item_id] = None
             else:
                 rows[row] = None
-        known = list(rows)
-        own = (
-            {row for item_id in item_ids if (row := snapshot.row_of(item_id)) is not None} if cold else set()
-        )
+                similar[item_id] = row
         represents = dict[int, str]()
-        for item_id, row in cold.items():
-            if row not in own:
+        for item_id, row in similar.items():
+            if row not in listed:
                 represents.setdefault(row, item_id)
+        repeated = [item_id for item_id, row in similar.items() if represents.get(row) != item_id]
+        known = list(rows)
         return cls(
-            cart_id,
-            known[-window:],
-            known[:-window],
-            list(unknown),
-            [*known, *arrivals],
-            represents,
-            [item_id for item_id, row in cold.items() if represents.get(row) != item_id],
+            cart_id, known[-window:], known[:-window], list(unknown), list(listed), represents, repeated
         )
 
     def item_id(self, snapshot: Snapshot, row: int) -> str:

@@ -57,7 +57,7 @@ def problem_of(rule: Rule, snapshot: Snapshot) -> str | None:
     try:
         check(rule, snapshot, "rule")
     except Invalid as problem:
-        return problem.detail
+        return "; ".join(part["message"] for part in problem.members["errors"])
     return None
 
 

@@ -138,3 +138,20 @@ def valkey_counts(valkey: Valkey) -> tuple[int, int]:
     bought: Any = client.hget("tripod:arrivals:bought", NEW)
     baskets: Any = client.get("tripod:arrivals:baskets")
     return int(bought or 0), int(baskets or 0)
+
+
+def test_similar_item_stands_for_a_new_one_in_probabilities_only(own: httpx.Client) -> None:
+    """Rules and variants look at what is really in the cart."""
+    similar = {"field": "id", "in": [f"tripod-{number}" for number in range(15)]}
+    then = {"action": "hide", "items": {"field": "id", "is": "film-9"}}
+    rule = {"name": "Tripods", "when": {"cart_has": similar}, "then": then}
+    assert own.put("/rules/tripods", json=rule).status_code == 201
+    assert "film-9" in listed(own, NEW)
+    assert "film-9" not in listed(own, "tripod-4")
+    own.put("/rules/tripods", json={**rule, "when": {"cart_has": {"field": "id", "is": NEW}}})
+    assert "film-9" not in listed(own, NEW)
+    own.delete("/rules/tripods")
+    changes = [{"item_id": item_id, "parent_id": "tripods"} for item_id in ("tripod-4", "tripod-9")]
+    own.patch("/items", json={"items": changes})
+    assert "tripod-9" in listed(own, NEW)
+    own.patch("/items", json={"items": [{**change, "parent_id": None} for change in changes]})

@@ -26,10 +26,10 @@ function state(rule) {
 }
 
 /**
- * The problem as a sentence, without the place in the body where it is.
+ * The problem as a sentence.
  * @param {string} problem
  */
-const problemWords = (problem) => problem.replace(/^rule\.[\w.]+: (.)/, (_, first) => first.toUpperCase());
+const problemWords = (problem) => `${problem[0].toUpperCase()}${problem.slice(1)}.`;
 
 /** Shows GET /rules; dispatches `rules` when they are other ones. */
 export class RuleList extends EventTarget {
