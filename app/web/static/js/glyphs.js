@@ -23,6 +23,7 @@ const SHAPES = [
   [/\bpets?\b|\bdogs?\b|\bcats?\b|animal/, 100, "M12 12c-3 0-5.5 3-5.5 5.5 0 2 1.5 3 3 2.7 1.5-.3 3.5-.3 5 0 1.5.3 3-.7 3-2.7C17.5 15 15 12 12 12zM5 11.5v-1M9 7V6M15 7V6M19 11.5v-1"],
   [/beauty|cosmetic|personal care|hair|hygiene|health/, 310, "M8 11h8v8a2 2 0 0 1-2 2h-4a2 2 0 0 1-2-2zM10 11V7.5h4V11M12 7.5V4h4"],
   [/household|clean|laundry|home|kitchen/, 180, "M4 11.5L12 4l8 7.5M6 10v10h12V10M10 20v-5.5h4V20"],
+  [/grocer|supermarket|\bfood/, 80, "M4 10h16l-1.5 10h-13zM7.5 10l4-6.5M16.5 10l-4-6.5M9 13.5v3M12 13.5v3M15 13.5v3"],
   [/pantry|canned|pasta|dry goods|sauce|spice|jar|bulk/, 120, "M7 8h10v11a2 2 0 0 1-2 2H9a2 2 0 0 1-2-2zM8 4h8v4H8zM7 12h10M7 17h10"],
 ];
 
