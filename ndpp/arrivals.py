@@ -58,14 +58,10 @@ class Arrivals:
         found: Vector = np.einsum("an,an->a", self.weights, known[self.neighbours])
         return found
 
-    def mixed(self, shares: Matrix) -> Matrix:
-        """The same for several rows of values, such as the share of each expert: (e, M) to (e, A)."""
-        found: Matrix = np.einsum("an,ean->ea", self.weights, shares[:, self.neighbours])
+    def neighbours_of(self, place: int) -> list[int]:
+        """The known items that resemble an arrival, most similar first."""
+        found: list[int] = self.neighbours[place][self.weights[place] > 0].tolist()
         return found
-
-    def best_neighbour(self, place: int) -> int:
-        """The row of the most similar known item."""
-        return int(self.neighbours[place, 0])
 
     def with_rows(self, size: int, places: Indices, rows: Arrivals) -> Arrivals:
         """`size` arrivals, at least as many as these, with other rows at some places."""

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
 
 from ndpp.kernel import Indices, Matrix, Vector
-from ndpp.limits import Limit
+from ndpp.limits import Flags, Limit
+from ndpp.next_item import EXPERTS
 
 # Gains in the precision of F are not exact: items this close below the last candidate are computed exactly.
 _MARGIN = 0.99
-_MORE = 4  # times as many candidates, if limits leave too few
 
 
 class Scored(Protocol):
@@ -79,27 +80,77 @@ def best_items(
     multipliers = _multipliers(prediction, order)
     if multipliers is not None:
         marks = marks * multipliers
-    pins = [(row, position) for row, position in limits.pins if factors[row] > 0 and position <= k][:k]
-    pinned, candidates = [row for row, _ in pins], k
-    while True:
-        rows = np.union1d(_first(marks, candidates), pinned).astype(np.intp)
-        shares = prediction.expert_shares(rows)
-        finished = shares.sum(axis=0) * factors[rows]
-        exact = finished
-        if ranking is not prediction:
-            exact = ranking.expert_shares(rows).sum(axis=0) * factors[rows]
+    pins = [(row, position) for row, position in limits.pins if factors[row] > 0][:k]
+    room = Room(limits.groups, [row for row, _ in pins])
+    found = [_Part.of(prediction, np.array(sorted(room.taken), dtype=np.intp), factors)]
+    marks = np.array(marks)
+    marks[room.taken] = 0.0
+    while len(room.taken) < k:
+        rows = _first(marks, k)
+        if not len(rows):
+            break
+        part = _Part.of(prediction, rows, factors)
+        exact = part.finished if ranking is prediction else _Part.of(ranking, rows, factors).finished
         if multipliers is not None:
             exact = exact * multipliers[rows]
         best = np.lexsort((rows, -exact))
-        ordered = rows[best[exact[best] > 0]].tolist()
-        taken = _within(ordered, limits.groups, k, pinned)
-        if len(taken) == k or not limits.groups or len(rows) >= np.count_nonzero(marks):
-            break
-        candidates *= _MORE
-    chosen = np.array(_placed(taken[len(pins) :], pins), dtype=np.intp)
-    places = np.searchsorted(rows, chosen)
-    probabilities = np.minimum(finished[places] / total, 1.0) if total > 0 else np.zeros(len(chosen))
-    return Ranked(chosen, shares[:, places], probabilities)
+        best = best[exact[best] > 0][:k]  # later ones may be behind rows that are not among these
+        room.take(rows[best].tolist(), k)
+        found.append(part)
+        marks[rows[best] if len(best) else rows] = 0.0
+        marks[room.full()] = 0.0
+    chosen = np.array(_placed(room.taken[len(pins) :], pins), dtype=np.intp)
+    rows, places = np.unique(np.concatenate([part.rows for part in found]), return_index=True)
+    shares = np.concatenate([part.shares for part in found], axis=1)[:, places[np.searchsorted(rows, chosen)]]
+    finished = shares.sum(axis=0) * factors[chosen]
+    probabilities = np.minimum(finished / total, 1.0) if total > 0 else np.zeros(len(chosen))
+    return Ranked(chosen, shares, probabilities)
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """Rows whose probabilities are computed in float64."""
+
+    rows: Indices
+    shares: Matrix
+    finished: Vector  # P · factor
+
+    @classmethod
+    def of(cls, prediction: Scored, rows: Indices, factors: Vector) -> _Part:
+        shares = prediction.expert_shares(rows) if len(rows) else np.zeros((len(EXPERTS), 0))
+        return cls(rows, shares, shares.sum(axis=0) * factors[rows])
+
+
+class Room:
+    """A list that is filled as far as limits allow; the first rows are in it whatever the limits."""
+
+    def __init__(self, limits: Sequence[Limit], first: Sequence[int]) -> None:
+        self.taken = list(first)
+        self._limits = limits
+        self._counts = [Counter(limit.groups[self.taken].tolist()) for limit in limits]
+
+    def take(self, rows: Iterable[int], most: int) -> None:
+        """Take rows in order until there are `most`."""
+        for row in rows:
+            if len(self.taken) >= most:
+                return
+            numbers = [int(limit.groups[row]) for limit in self._limits]
+            each = zip(numbers, self._counts, self._limits, strict=True)
+            if any(number >= 0 and count[number] >= limit.most for number, count, limit in each):
+                continue
+            self.taken.append(row)
+            for number, count in zip(numbers, self._counts, strict=True):
+                count[number] += 1
+
+    def full(self) -> Flags | slice:
+        """The rows that no longer fit."""
+        if not self._limits:
+            return slice(0)
+        full = np.zeros(len(self._limits[0].groups), dtype=np.bool_)
+        for count, limit in zip(self._counts, self._limits, strict=True):
+            numbers = [number for number, held in count.items() if number >= 0 and held >= limit.most]
+            full |= np.isin(limit.groups, numbers)
+        return full
 
 
 def _multipliers(prediction: Scored, order: Order) -> Vector | None:
@@ -116,26 +167,6 @@ def _first(marks: Vector, count: int) -> Indices:
     size = len(marks)
     lowest = np.partition(marks, size - count)[size - count] if count < size else 0.0
     return np.flatnonzero((marks >= _MARGIN * lowest) & (marks > 0))
-
-
-def _within(rows: list[int], groups: Sequence[Limit], k: int, pinned: list[int]) -> list[int]:
-    """The pinned rows, and the first others that the limits allow beside them: k in all."""
-    first = set(pinned)
-    others = [row for row in rows if row not in first] if pinned else rows
-    if not groups:
-        return [*pinned, *others[: k - len(pinned)]]
-    taken, counts = list[int](), [dict[int, int]() for _ in groups]
-    for row in (*pinned, *others):
-        numbers = [int(limit.groups[row]) for limit in groups]
-        limited = zip(numbers, counts, groups, strict=True)
-        if row not in first and any(n >= 0 and count.get(n, 0) >= limit.most for n, count, limit in limited):
-            continue
-        taken.append(row)
-        if len(taken) == k:
-            break
-        for number, count in zip(numbers, counts, strict=True):
-            count[number] = count.get(number, 0) + 1
-    return taken
 
 
 def _placed(rows: list[int], pins: Sequence[tuple[int, int]]) -> list[int]:

@@ -37,7 +37,7 @@ class Categories:
     def of(cls, names: Iterable[str | None]) -> Categories:
         """The categories of rows given in order."""
         numbers: dict[str, int] = {}
-        codes = [-1 if name is None else numbers.setdefault(name, len(numbers)) for name in names]
+        codes = [-1 if name is None else numbers.setdefault(normal(name), len(numbers)) for name in names]
         return cls(tuple(numbers), np.array(codes, dtype=np.int32))
 
     def changed(self, size: int, names: Mapping[int, str | None]) -> Categories:
@@ -46,7 +46,7 @@ class Categories:
         codes[: len(self.codes)] = self.codes
         numbers = dict(self._numbers)
         for row, name in names.items():
-            codes[row] = -1 if name is None else numbers.setdefault(name, len(numbers))
+            codes[row] = -1 if name is None else numbers.setdefault(normal(name), len(numbers))
         return Categories(tuple(numbers), codes)
 
     @cached_property
@@ -84,10 +84,6 @@ class Categories:
         wanted = np.zeros(len(self.names) + 1, dtype=np.bool_)  # the last one is that of −1
         wanted[self._codes_in(category)] = True
         return wanted[self.codes]
-
-    def rows(self, category: str) -> Indices:
-        """The rows in the category or below it."""
-        return np.flatnonzero(self.mask(category))
 
     def groups(self) -> list[tuple[str, Indices]]:
         """Each category that has rows, and its rows, ordered by their first row."""

@@ -38,6 +38,7 @@ class _Changed:
     texts: set[int] = field(default_factory=set)
     attributes: set[int] = field(default_factory=set)
     cold_prices: set[int] = field(default_factory=set)
+    listed: set[int] = field(default_factory=set)  # deleted, or no longer deleted
     parents: set[int] = field(default_factory=set)
 
 
@@ -53,8 +54,6 @@ def with_records(before: Snapshot, records: Mapping[str, Record], item_ids: Iter
             continue
         if _is_arrival(records.get(item_id, NO_RECORD)):
             rows.setdefault(item_id, known + len(rows))
-        elif item_id in rows:  # the rows after it move
-            return snapshot_of(model, records)
     size, changed = known + len(rows), _Changed()
     prices, in_stock = _longer(before.prices, size), _longer(before.in_stock, size)
     boosts, deleted = _longer(before.boosts, size), _longer(before.deleted, size)
@@ -67,7 +66,8 @@ def with_records(before: Snapshot, records: Mapping[str, Record], item_ids: Iter
         prices[row] = price if record.price is None else record.price
         in_stock[row] = stock if record.in_stock is None else record.in_stock
         boosts[row] = 1.0 if record.boost is None else record.boost
-        deleted[row] = record.deleted
+        # An arrival that is gone keeps its row until the next model.
+        deleted[row] = record.deleted or (known_row is None and not _is_arrival(record))
         _note(changed, before, row, before.records.get(item_id, NO_RECORD), record)
     categories = before.categories
     if changed.categories:
@@ -111,8 +111,10 @@ def _note(changed: _Changed, snapshot: Snapshot, row: int, old: Record, new: Rec
         changed.cold_prices.add(row)
     if is_new or new.attributes != old.attributes:
         changed.attributes.add(row)
-    if is_new or new.parent_id != old.parent_id or new.deleted != old.deleted:
+    if is_new or new.parent_id != old.parent_id:
         changed.parents.add(row)
+    if new.deleted != old.deleted or bool(new.name) != bool(old.name):
+        changed.listed.add(row)
 
 
 def _carry_over(before: Snapshot, after: Snapshot, changed: _Changed) -> None:
@@ -120,10 +122,10 @@ def _carry_over(before: Snapshot, after: Snapshot, changed: _Changed) -> None:
     known = before.model.kernel.size
     features = changed.texts | changed.attributes | changed.parents | changed.cold_prices
     unchanged = {
-        "attribute_columns": not changed.attributes,
+        "attribute_columns": not changed.attributes and not changed.listed,
         "names": not changed.texts,
-        "parents": not changed.parents,
-        "variants": not changed.parents,
+        "parents": not changed.parents and not changed.listed,
+        "variants": not changed.parents and not changed.listed,
         "similarity": not any(row < known for row in features),
         "moved_mixtures": not features,
         "log_usual": not features,

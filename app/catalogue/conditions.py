@@ -28,7 +28,7 @@ from pydantic import (
 from pydantic_core import InitErrorDetails, PydanticCustomError
 
 from app.catalogue.attributes import Value, finite
-from app.http.inputs import Strict
+from app.http.inputs import Strict, text_fault
 
 MAX_DEPTH = 8
 MAX_PARTS = 100
@@ -43,6 +43,8 @@ def _checked_value(value: Any) -> Value:
     if isinstance(value, str):
         if len(value) > MAX_LENGTH:
             raise ValueError(f"a text has at most {MAX_LENGTH} characters")
+        if fault := text_fault(value):
+            raise ValueError(fault)
         return value
     if (number := finite(value)) is None:
         raise ValueError("it must be a text, a number, true or false")

@@ -18,6 +18,8 @@ local after = before + tonumber(ARGV[3])
 if after > before then redis.call('SET', KEYS[2], string.format('%.0f', after)) end
 -- Baskets without arrivals matter too, but not each of them is worth a new snapshot in every process.
 if bought or (any and math.floor(before / 1000) < math.floor(after / 1000)) then
-  redis.call('INCR', KEYS[5])
+  -- The number is the time in microseconds, or one more than before: a counter could repeat one after a crash.
+  local clock, number = redis.call('TIME'), redis.call('GET', KEYS[5]) or '0'
+  redis.call('SET', KEYS[5], string.format('%.0f', math.max(clock[1] * 1000000 + clock[2], number + 1)))
 end
 return 1

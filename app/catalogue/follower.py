@@ -45,7 +45,7 @@ class CatalogueFollower:
                 await asyncio.to_thread(self._snapshots.use_changes, changes)
                 self._seen[RECORDS] = changes.number
             if latest[RULES] != self._seen.get(RULES):
-                self._snapshots.use_rules(await self.rules.all(), latest[RULES])
+                await asyncio.to_thread(self._snapshots.use_rules, await self.rules.all(), latest[RULES])
                 self._seen[RULES] = latest[RULES]
             if latest[BOUGHT] != self._seen.get(BOUGHT):
                 counts = await self.purchases.read()

@@ -42,6 +42,12 @@ class PurchaseCounts:
                 args=[*between, baskets, json.dumps(bought)],
             )
 
+    async def forget(self, item_id: str) -> None:
+        """Forget the purchases of an item: another one may get its id."""
+        with self._link.call(writes=True) as redis:
+            await redis.hdel(_SINCE, item_id)
+            await redis.hdel(_BOUGHT, item_id)
+
     async def read(self) -> Counts:
         """The purchases of all items that were not known when they were first seen."""
         with self._link.call() as redis:

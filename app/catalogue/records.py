@@ -11,9 +11,8 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from math import inf
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from app.redis.client import RedisLink
 
@@ -23,12 +22,27 @@ _LOG = "tripod:items:log"
 _LOG_LENGTH = 2_000
 _AT_ONCE = 500  # records that one step changes, with one log entry
 _READ_AT_ONCE = 2_000
+_LARGEST = 1e15  # number of an attribute
 _SCRIPT = Path(__file__).with_name("change_records.lua").read_text()
 
 Attribute = str | float | bool | list[str]
 Fields = dict[str, Any]  # a record as JSON
-# From the fields of a record, empty if there is none, to the new ones; None refuses the change.
-Edit = Callable[[Fields], Fields | None]
+MOST_ATTRIBUTES = 50
+
+
+class Refusal(NamedTuple):
+    """Why an edit is refused, and because of which field."""
+
+    field: str
+    message: str
+
+
+# From the fields of a record, empty if there is none, to the new ones.
+Edit = Callable[[Fields], Fields | Refusal]
+MISSING = Refusal("item_id", "the shop has no such item")
+_UNNAMED = Refusal("item_id", f"{MISSING.message}: give it a name to create it")
+_NAMELESS = Refusal("name", "the model does not know this item, so it needs a name")
+_TOO_MANY = Refusal("attributes", f"an item has at most {MOST_ATTRIBUTES}: remove some with null")
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,16 +68,15 @@ class Record:
             fields = {}
         if not isinstance(fields, dict):
             fields = {}
-        attributes = fields.get("attributes")
         return cls(
             name=_text(fields.get("name")),
             category=_text(fields.get("category")),
-            price=_number(fields.get("price")),
+            price=_number(fields.get("price"), 1e9),
             in_stock=_boolean(fields.get("in_stock")),
-            boost=_number(fields.get("boost")),
+            boost=_number(fields.get("boost"), 1000),
             image_url=_text(fields.get("image_url")),
             parent_id=_text(fields.get("parent_id")),
-            attributes=attributes if isinstance(attributes, dict) else {},
+            attributes=_attributes(fields.get("attributes")),
             deleted=fields.get("deleted") is True,
         )
 
@@ -72,17 +85,28 @@ NO_RECORD = Record()
 
 
 def _text(value: Any) -> str | None:
-    return value if isinstance(value, str) else None
+    return value if isinstance(value, str) and value else None
 
 
 def _boolean(value: Any) -> bool | None:
     return value if isinstance(value, bool) else None
 
 
-def _number(value: Any) -> float | None:
+def _number(value: Any, most: float) -> float | None:
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
-    return value if abs(value) < inf else None  # false for NaN
+    return value if 0 <= value <= most else None  # false for NaN
+
+
+def _attributes(values: Any) -> dict[str, Attribute]:
+    """The attributes of types that are known."""
+    return {
+        name: value
+        for name, value in (values.items() if isinstance(values, dict) else ())
+        if isinstance(value, str | bool)
+        or (isinstance(value, int | float) and abs(value) <= _LARGEST)
+        or (isinstance(value, list) and all(isinstance(text, str) for text in value))
+    }
 
 
 def replaced_by(fields: Fields) -> Edit:
@@ -97,23 +121,25 @@ def merged_with(fields: Fields, *, known: bool, creates: bool) -> Edit:
     takes the name from an item that only the shop knows. `known`: the model knows the item.
     """
 
-    def edit(record: Fields) -> Fields | None:
+    def edit(record: Fields) -> Fields | Refusal:
         if not is_listed(record, known=known):
             if not (creates and fields.get("name")):
-                return None
+                return _UNNAMED if creates else MISSING
             record = {}
         merged = record | fields
         if fields.get("attributes") is not None:
             merged["attributes"] = _without_none(record.get("attributes", {}) | fields["attributes"]) or None
         merged = _without_none(merged)
-        return merged if is_listed(merged, known=known) else None
+        if len(merged.get("attributes", ())) > MOST_ATTRIBUTES:
+            return _TOO_MANY
+        return merged if is_listed(merged, known=known) else _NAMELESS
 
     return edit
 
 
 def deleted(*, known: bool) -> Edit:
     """The edit that deletes an item. A mark stays, because a model may know the item, now or later."""
-    return lambda record: {"deleted": True} if is_listed(record, known=known) else None
+    return lambda record: {"deleted": True} if is_listed(record, known=known) else MISSING
 
 
 def is_listed(record: Fields, *, known: bool) -> bool:
@@ -136,7 +162,7 @@ class Changes:
     def parsed(self) -> Iterator[tuple[str, Record | None]]:
         """The records by item id, None if removed."""
         for item_id, text in self.texts.items():
-            yield item_id.decode(), Record.parse(text) if text else None
+            yield item_id.decode(errors="replace"), Record.parse(text) if text else None
 
 
 class RecordStore:
@@ -146,23 +172,23 @@ class RecordStore:
         self._link = link
         self._script = link.client.register_script(_SCRIPT)
 
-    async def edit(self, edits: Sequence[tuple[str, Edit]]) -> set[int]:
-        """Make edits of items, in order; returns the positions of those that were refused.
+    async def edit(self, edits: Sequence[tuple[str, Edit]]) -> dict[int, Refusal]:
+        """Make edits of items, in order; returns the positions of those that were refused, and why.
 
         A record that changes in between is read and edited again.
         """
-        refused = set[int]()
+        refused = dict[int, Refusal]()
         for start in range(0, len(edits), _AT_ONCE):
             pending = list(range(start, min(start + _AT_ONCE, len(edits))))
             while pending:
                 ids = {position: edits[position][0].encode() for position in pending}
                 before = await self._texts(list(dict.fromkeys(ids.values())))
                 after = dict(before)
-                refused.difference_update(pending)
                 for position, item_id in ids.items():
+                    refused.pop(position, None)
                     text = _edited(after[item_id], edits[position][1])
-                    if text is None:
-                        refused.add(position)
+                    if isinstance(text, Refusal):
+                        refused[position] = text
                     else:
                         after[item_id] = text
                 arguments = [
@@ -212,14 +238,14 @@ class RecordStore:
                 return texts
 
 
-def _edited(text: bytes, edit: Edit) -> bytes | None:
+def _edited(text: bytes, edit: Edit) -> bytes | Refusal:
     try:
         fields = json.loads(text or b"{}")
     except ValueError:  # not ours
         fields = {}
     changed = edit(fields if isinstance(fields, dict) else {})
-    if changed is None:
-        return None
+    if isinstance(changed, Refusal):
+        return changed
     return json.dumps(changed, ensure_ascii=False, separators=(",", ":")).encode() if changed else b""
 
 

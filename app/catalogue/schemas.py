@@ -18,15 +18,16 @@ from pydantic import (
 from app.catalogue.attributes import BUILT_IN
 from app.catalogue.categories import LEVELS, normal
 from app.catalogue.filters import ConditionFilter, ItemFilters
-from app.catalogue.records import Attribute
+from app.catalogue.records import MOST_ATTRIBUTES, Attribute
 from app.catalogue.relations import Lift
 from app.catalogue.snapshot import Snapshot
-from app.http.inputs import Category, ItemId, KnownItemId, Strict
+from app.http.inputs import LOCATION, Category, ItemId, KnownItemId, Strict, text_fault
 from app.http.problems import InvalidPart
 
 MOST_ITEMS = 10_000  # of one request in JSON
 _ATTRIBUTE_NAME = re.compile(r"[^\W\d][\w-]{0,63}")
-_MOST_ATTRIBUTES = 50
+# Names of fields would be mistakes for these fields.
+_RESERVED = {*BUILT_IN, "item_id", "boost", "image_url", "attributes", "count", "cold", "deleted"}
 _MOST_VALUES = 100
 _MOST_LETTERS = 256
 _EXAMPLE: dict[str, JsonValue] = {
@@ -47,30 +48,35 @@ def _levels(category: str) -> str:
 
 
 def _address(text: str) -> str:
-    if not re.match(r"https?://[^/\s]|/[^/\s]", text) or re.search(r"[\s\x00-\x1f\x7f]", text):
+    if not re.match(r"https?://[^/\\]|/(?![/\\])", text) or re.search(r"[\s\x00-\x1f\x7f\\]", text):
         raise ValueError("an address begins with https://, http:// or a single slash, and has no blanks")
     return text
 
 
 def _checked_attributes(attributes: dict[str, Any]) -> dict[str, Any]:
-    if len(attributes) > _MOST_ATTRIBUTES:
-        raise ValueError(f"an item has at most {_MOST_ATTRIBUTES} attributes")
+    if len(attributes) > MOST_ATTRIBUTES:
+        raise ValueError(f"an item has at most {MOST_ATTRIBUTES} attributes")
     for name, value in attributes.items():
         if not _ATTRIBUTE_NAME.fullmatch(name):
             raise ValueError(f"attribute {name[:64]!r}: a name has letters, digits, `_` and `-`, 64 at most")
-        if name in BUILT_IN:
+        if name in _RESERVED:
             raise ValueError(f"attribute {name!r}: this is a field of every item")
         texts = value if isinstance(value, list) else [value]
         if len(texts) > _MOST_VALUES:
             raise ValueError(f"attribute {name!r}: a list has at most {_MOST_VALUES} values")
         if any(isinstance(text, str) and len(text) > _MOST_LETTERS for text in texts):
             raise ValueError(f"attribute {name!r}: a text has at most {_MOST_LETTERS} characters")
+        if fault := next(filter(None, (text_fault(text) for text in texts if isinstance(text, str))), None):
+            raise ValueError(f"attribute {name!r}: {fault}")
         if isinstance(value, float) and abs(value) > 1e15:
             raise ValueError(f"attribute {name!r}: this number is too large")
     return attributes
 
 
-Name = Annotated[str, StringConstraints(min_length=1, max_length=300, strip_whitespace=True)]
+Name = Annotated[
+    str,
+    StringConstraints(min_length=1, max_length=300, strip_whitespace=True, pattern=LOCATION),
+]
 CategoryPath = Annotated[Category, AfterValidator(_levels)]
 Address = Annotated[str, StringConstraints(max_length=2048), AfterValidator(_address)]
 _Strict = Field(strict=True)

@@ -15,7 +15,7 @@ from pydantic_core import from_json
 from app.catalogue.filters import factors, in_categories
 from app.catalogue.follower import CatalogueFollower
 from app.catalogue.holder import SnapshotHolder
-from app.catalogue.records import Edit, RecordStore, deleted, merged_with, replaced_by
+from app.catalogue.records import MISSING, Edit, RecordStore, deleted, merged_with, replaced_by
 from app.catalogue.relations import CODES, lift_fields
 from app.catalogue.schemas import (
     MOST_ITEMS,
@@ -44,6 +44,7 @@ from ndpp.kernel import Indices
 _SEARCH_OPERATIONS = 60  # the cost of one row, in multiply-adds
 _CATEGORIES_SHOWN = 50
 _FAILURES_SHOWN = 100
+_EXPORT = "export"  # an id that cannot be read
 _AT_ONCE = 500  # changes that are parsed, or items that are exported, before other requests get their turn
 
 
@@ -67,27 +68,29 @@ class ItemService:
     async def put(self, item_id: str, item: ItemWrite) -> tuple[bool, ItemAnswer]:
         """Create or replace an item; returns whether it is new to the shop, and the item."""
         is_new = self._snapshots.current().listed_row(item_id) is None
+        if item_id == _EXPORT:
+            raise Invalid(("path.item_id", "GET /items/export is the export: give the item another id"))
         await self._store.edit([(item_id, replaced_by(item.fields()))])
         await self._follower.refresh()
         return is_new, self.get(item_id)
 
     async def patch(self, item_id: str, patch: ItemPatch) -> ItemAnswer:
         """Change fields of an item; other processes apply it at their next poll."""
-        fields, row = patch.fields(), self._snapshots.current().listed_row(item_id)
-        if row is not None and not self._knows(item_id) and fields.get("name", "") is None:
-            raise Invalid(("body.name", "the model does not know this item, so it needs a name"))
-        await self._edit_one(item_id, merged_with(fields, known=self._knows(item_id), creates=False))
+        edit = merged_with(patch.fields(), known=self._knows(item_id), creates=False)
+        await self._edit_one(item_id, edit)
         return self.get(item_id)
 
     async def delete(self, item_id: str) -> None:
         """Delete an item."""
         await self._edit_one(item_id, deleted(known=self._knows(item_id)))
+        await self._follower.purchases.forget(item_id)
 
     async def _edit_one(self, item_id: str, edit: Edit) -> None:
         refused = await self._store.edit([(item_id, edit)])
         await self._follower.refresh()
         if refused:
-            raise _not_found(item_id)
+            field, message = refused[0]
+            raise _not_found(item_id) if refused[0] == MISSING else Invalid((f"body.{field}", message))
 
     def _knows(self, item_id: str) -> bool:
         return self._snapshots.current().row_of(item_id) is not None
@@ -132,10 +135,9 @@ class ItemService:
                 lines.append(line)
                 edits.append((change.item_id, edit))
         refused = await self._store.edit(edits)
-        for position in refused:
-            message = f"the shop has no item {edits[position][0]!r}: give it a name to create it"
+        for position, (field, message) in refused.items():
             failed.append(
-                FailedItem(line=lines[position], errors=[InvalidPart(where="item_id", message=message)])
+                FailedItem(line=lines[position], errors=[InvalidPart(where=field, message=message)])
             )
         answer.changed += len(edits) - len(refused)
         answer.failed_count += len(failed)

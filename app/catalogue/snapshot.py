@@ -6,7 +6,7 @@ in a single assignment, so that no request sees half of a change.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from dataclasses import fields as dataclass_fields
 from functools import cached_property
@@ -100,8 +100,8 @@ class Snapshot:
         """The row of an item of the shop, None if it was deleted or never listed."""
         row = self.row_of(item_id)
         if row is None:
-            return self.arrival_rows.get(item_id)
-        return None if self.deleted[row] else row
+            row = self.arrival_rows.get(item_id)
+        return None if row is None or self.deleted[row] else row
 
     def rows_of(self, item_ids: Iterable[str]) -> list[int]:
         """The rows of the items that the model knows."""
@@ -250,11 +250,11 @@ class Snapshot:
         with np.errstate(divide="ignore"):
             return np.concatenate([usual, np.log(self.moved_mixtures.probabilities(np.exp(usual)))])
 
-    def most_similar(self, row: int) -> int | None:
-        """The known item that is most similar to an arrival, None if nothing is known of it."""
-        place = row - self.model.kernel.size
+    def most_similar(self, row: int, besides: Collection[int] = ()) -> int | None:
+        """The known item, besides these, that is most similar to an arrival, None if there is none."""
         assert self.mixtures is not None
-        return self.mixtures.best_neighbour(place) if self.mixtures.weights[place, 0] > 0 else None
+        neighbours = self.mixtures.neighbours_of(row - self.model.kernel.size)
+        return next((other for other in neighbours if other not in besides), None)
 
     def _features(self, rows: Sequence[int]) -> ItemFeatures:
         # Known items are compared at the prices of the training, so that a new price changes few arrivals.

@@ -22,7 +22,7 @@ class Variants:
         groups, numbers = np.full(len(parents), -1, dtype=np.int32), dict[str, int]()
         for row, parent in enumerate(parents):
             if parent is not None:
-                groups[row] = numbers.setdefault(parent, len(numbers))
+                groups[row] = numbers.setdefault(_highest(parent, parents, row_of), len(numbers))
         for parent, number in numbers.items():
             row_of_parent = row_of(parent)
             if row_of_parent is not None and groups[row_of_parent] < 0:
@@ -33,3 +33,12 @@ class Variants:
         """Which rows are variants of one of these, or one of them."""
         wanted = np.unique(self.groups[list(rows)])
         return np.isin(self.groups, wanted[wanted >= 0])
+
+
+def _highest(parent: str, parents: Sequence[str | None], row_of: Callable[[str], int | None]) -> str:
+    """The parent, or its own parent if it is a variant itself, and so on."""
+    seen = {parent}
+    while (row := row_of(parent)) is not None and (above := parents[row]) is not None and above not in seen:
+        seen.add(above)
+        parent = above
+    return parent

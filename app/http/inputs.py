@@ -100,6 +100,13 @@ KnownItemId = Annotated[str, Field(description="The shop's own id of the item.",
 KnownCartId = Annotated[str, Field(description="The id of the cart.", examples=["cart-7f3a"])]
 
 
+def text_fault(text: str) -> str | None:
+    """Why a text cannot be stored or sent, None if it can."""
+    if not text.isascii() and any("\ud800" <= letter <= "\udfff" for letter in text):
+        return "a text is Unicode; this one has half of a surrogate pair"
+    return None
+
+
 def message_of(part: ErrorDetails) -> str:
     """A validation error in words that need no knowledge of Python or regular expressions."""
     if part["type"] in _NOT_AN_OBJECT:

@@ -134,7 +134,10 @@ class Question(Generic[Options_co]):
     @cached_property
     def effects(self) -> Effects:
         """What the rules do to the answer."""
-        return effects_of(self.rules, self.snapshot, self.cart.listed) if self.rules else NO_EFFECTS
+        if not self.rules:
+            return NO_EFFECTS
+        places = self.options.k if isinstance(self.options, RecommendOptions) else 0  # a set has no places
+        return effects_of(self.rules, self.snapshot, self.cart.listed, places)
 
     @property
     def limits(self) -> list[Limit]:

@@ -26,7 +26,7 @@ def reasons_of(
     none lowers it, it counts as habit too. The expert `own` is the reason for items that the shopper bought
     before; for others it depends on the cart like `together`, and counts with it.
     """
-    known = _known(question, best.rows)
+    known = _known(question, prediction, best.rows)
     totals = best.shares.sum(axis=0)
     shares = np.divide(best.shares, totals, out=np.zeros_like(best.shares), where=totals > 0)  # (4, n)
     bought = _bought(prediction, best.rows)
@@ -70,18 +70,19 @@ def _purchases(past: Past, row: int) -> tuple[int, int | None]:
     return int(past.history.counts[place]), int(past.history.last[place]) if past.dated else None
 
 
-def _known(question: Question[RecommendOptions], rows: Indices) -> Indices:
-    """The rows, and instead of an item that the model does not know the most similar one."""
-    snapshot = question.snapshot
-    similar = [(snapshot.most_similar(row) or 0) if snapshot.is_cold(row) else row for row in rows.tolist()]
-    return np.array(similar, dtype=np.intp)
+def _known(question: Question[RecommendOptions], prediction: Prediction, rows: Indices) -> Indices:
+    """The rows; instead of an item that the model does not know the most similar one, −1 if there is none."""
+    snapshot, cart = question.snapshot, set(prediction.cart.tolist())
+    similar = [snapshot.most_similar(row, cart) if snapshot.is_cold(row) else row for row in rows.tolist()]
+    return np.array([-1 if row is None else row for row in similar], dtype=np.intp)
 
 
 def _divided(prediction: Prediction, rows: Indices, share: Vector) -> Matrix:
     """The share of each cart item, (cart, n)."""
     if not len(prediction.cart) or not len(rows):
         return np.zeros((len(prediction.cart), len(rows)))
-    drops = np.maximum(prediction.leaving_out(rows), 0.0)
+    drops = np.zeros((len(prediction.cart), len(rows)))
+    drops[:, rows >= 0] = np.maximum(prediction.leaving_out(rows[rows >= 0]), 0.0)
     totals = drops.sum(axis=0)
     divided: Matrix = np.divide(drops * share, totals, out=np.zeros_like(drops), where=totals > 0)
     return divided

@@ -19,7 +19,7 @@ from app.runtime.compute import Compute
 from ndpp import NextItem, Prediction
 from ndpp.kernel import Indices, Vector
 from ndpp.next_item import EXPERTS
-from ndpp.ranking import Limits, Order, Ranked, Scored, best_items
+from ndpp.ranking import Limits, Order, Ranked, Room, Scored, best_items
 from ndpp.with_arrivals import WithArrivals
 
 _CARTS_AT_ONCE = 32  # limits the memory for the probabilities of a batch
@@ -188,13 +188,9 @@ def _popular(question: Question[RecommendOptions], factors: Vector, chosen: Indi
         allowed &= question.effects.factors > 0
     allowed[question.cart.rows] = False
     allowed[chosen] = False
-    taken, k = chosen.tolist(), question.options.k
-    for row in np.flatnonzero(allowed).tolist():  # rows are ordered by popularity
-        if len(taken) == k:
-            break
-        if all(limit.allows([*taken, row]) for limit in question.limits):
-            taken.append(row)
-    return np.array(taken[len(chosen) :], dtype=np.intp)
+    room = Room(question.limits, chosen.tolist())
+    room.take(np.flatnonzero(allowed).tolist(), question.options.k)  # rows are ordered by popularity
+    return np.array(room.taken[len(chosen) :], dtype=np.intp)
 
 
 def _shortage(found: int, k: int) -> str | None:

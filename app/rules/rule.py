@@ -70,7 +70,7 @@ class Bury(Strict):
 
     action: Literal["bury"]
     items: Condition
-    factor: float = Field(0.1, gt=0, lt=1, description="The share of their probability that counts.")
+    factor: float = Field(0.1, ge=0.001, lt=1, description="The share of their probability that counts.")
 
 
 class Hide(Strict):

@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from app.http.inputs import CartId, ItemIds, KnownItemId, Strict
 from app.recommend.schemas import ConsideredCart
-from app.rules.rule import Rule, RuleBody
+from app.rules.rule import Rule, RuleBody, RuleId
 
 
 class RuleAnswer(Rule):
@@ -35,7 +35,7 @@ class PreviewRequest(Strict):
     items: ItemIds = Field(default_factory=list, max_length=500, description="Instead of `cart_id`.")
     k: int = Field(10, ge=1, le=50, description="How many items.")
     draft: RuleBody | None = Field(None, description="A rule that is not stored, to try it with the others.")
-    draft_replaces: str | None = Field(None, description="The stored rule in whose place to try it.")
+    draft_replaces: RuleId | None = Field(None, description="The stored rule in whose place to try it.")
 
     @model_validator(mode="after")
     def _one_source(self) -> Self:

@@ -59,7 +59,8 @@ class Rules:
     async def put(self, rule_id: str, body: RuleBody) -> tuple[bool, RuleAnswer]:
         """Create or replace a rule; returns whether it is new, and the rule."""
         rule = Rule(rule_id=rule_id, **dict(body))
-        check(rule, self._snapshots.current(), "body")
+        if rule.enabled:  # one that is off may wait for what the catalogue does not have
+            check(rule, self._snapshots.current(), "body")
         is_new = await self._follower.rules.put(rule)
         await self._follower.refresh()
         return is_new, self.get(rule_id)
@@ -78,7 +79,7 @@ class Rules:
         question = await self._questions.about(asked, asked)
         rules = active_rules(question.snapshot)
         if request.draft is not None:
-            draft = Rule(rule_id=request.draft_replaces or DRAFT, **dict(request.draft))
+            draft = Rule(rule_id=self._draft_id(request.draft_replaces), **dict(request.draft))
             check(draft, question.snapshot, "body.draft")
             others = [rule for rule in rules if rule.rule_id != draft.rule_id]
             rules = in_order([*others, draft])
@@ -86,6 +87,16 @@ class Rules:
             raise Invalid(("body.draft_replaces", "give the draft that replaces it"))
         operations = question.snapshot.model.operations_of_one(len(question.cart.rows)) * (len(rules) + 1)
         return await self._compute.run(operations, lambda: _preview(question, rules))
+
+    def _draft_id(self, replaced: str | None) -> str:
+        """The id of the rule that a draft replaces, or one that no rule has."""
+        taken = {rule.rule_id for rule in self._snapshots.current().rules}
+        if replaced is not None and replaced not in taken:
+            raise Invalid(("body.draft_replaces", f"there is no rule {replaced!r}"))
+        free = DRAFT
+        while free in taken:
+            free += "_"
+        return replaced or free
 
 
 def _not_found(rule_id: str) -> RuleNotFound:

@@ -25,7 +25,9 @@ else
   if existed == 0 and redis.call('HLEN', KEYS[1]) >= tonumber(ARGV[3]) then return -1 end
   redis.call('HSET', KEYS[1], ARGV[1], ARGV[2])
 end
-redis.call('INCR', KEYS[2])
+-- The number is the time in microseconds, or one more than before, as for items: a counter could repeat one.
+local clock, before = redis.call('TIME'), redis.call('GET', KEYS[2]) or '0'
+redis.call('SET', KEYS[2], string.format('%.0f', math.max(clock[1] * 1000000 + clock[2], before + 1)))
 return existed
 """
 

@@ -92,7 +92,7 @@ def test_dense_kernel_gives_the_same_items(seed: int, length: int, decoupling: f
 
 def listed_by_hand(marks: np.ndarray, k: int, limits: Limits, factors: np.ndarray) -> list[int]:
     """The list by its definition: pinned rows, then row by row in order, and the pins put at their places."""
-    pins = [(row, position) for row, position in limits.pins if factors[row] > 0 and position <= k][:k]
+    pins = [(row, position) for row, position in limits.pins if factors[row] > 0][:k]
     taken = [row for row, _ in pins]
     for row in expected_order(marks):
         if row in taken or len(taken) == k:

@@ -100,7 +100,7 @@ export class RuleForm extends EventTarget {
     const action = this.action.value;
     if (action === "bury" && Number(this.factor.value) > 1) this.factor.value = "0.1";
     if (action === "boost" && Number(this.factor.value) < 1) this.factor.value = "2";
-    const factorHint = action === "boost" ? "How many times as likely, above 1." : "The share of their probability that counts, below 1.";
+    const factorHint = action === "boost" ? "How many times as likely, above 1." : "The share of their probability that counts, from 0.001 to below 1.";
     const item = h("div", { class: "all", "data-where": "then.item_id" }, h("p", { class: "legend" }, "Item"), this.pinned.root, h("p", { class: "wrong small" }));
     this.then.replaceChildren(...(action === "pin"
       ? [item, field("Place", this.position, { where: "then.position", hint: "1 is the first place of the list." })]
