@@ -117,5 +117,7 @@ class ServedModel:
         numbers = self.next_item.given([0]).probabilities
         if self.relations is not None and self.kernel.size > 1:
             numbers = np.append(numbers, self.relations.between([0], [1]).lift)
+        if self.attraction is not None:
+            self.attraction.warm_up()
         if np.isnan(self.next_item.log_usual).any() or not np.isfinite(numbers).all():
             raise ValueError("a first recommendation gives numbers that are not finite")
