@@ -113,7 +113,7 @@ def _build(settings: Settings) -> Services:
         )
     link = RedisLink(settings.redis_url)
     compute = Compute(settings.threads, settings.queue)
-    snapshots, watchers = SnapshotHolder(), Watchers()
+    snapshots, watchers = SnapshotHolder(settings.cache_mb << 20), Watchers()
     cart_store = CartStore(link, settings)
     model_store = ModelStore(settings.store)
     models = Models(model_store, snapshots, Activations(link), settings.poll_seconds)

@@ -46,6 +46,12 @@ class Settings(BaseSettings):
         le=10_000,
         description="Computations that may wait for a thread; further requests get 503.",
     )
+    cache_mb: int = Field(
+        default=8,
+        ge=0,
+        le=4_096,
+        description="Memory for cached answers in each process, in MB; 0 caches none.",
+    )
     cart_ttl: int = Field(
         default=604_800,
         ge=1,

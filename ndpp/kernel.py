@@ -278,7 +278,7 @@ def _check_shapes(factors: FloatArray, core: Matrix, diagonal: Vector) -> None:
 
 def _check_values(factors: FloatArray, core: Matrix, diagonal: Vector) -> None:
     for name, array in (("factors", factors), ("core", core), ("diagonal", diagonal)):
-        if not np.isfinite(array).all():
+        if not all(np.isfinite(array[start : start + BLOCK]).all() for start in range(0, len(array), BLOCK)):
             raise ValueError(f"the kernel's {name} must be finite")
     if (diagonal < 0).any():
         raise ValueError("the kernel's diagonal must not be negative")

@@ -21,10 +21,11 @@ _PROBLEMS = declare(CartNotFound, ModelMissing, Overloaded, RedisUnavailable)
 @router.get(
     "",
     summary="Find bundles",
+    response_model=BundlesAnswer,
     responses={**REVALIDATED, **_PROBLEMS},
     openapi_extra=query_parameters(BundleRequest),
 )
-async def find_bundles(request: Request, response: Response) -> BundlesAnswer:
+async def find_bundles(request: Request) -> Response:
     """Find k items that belong together: from scratch, with given `items`, or with a stored cart (`cart_id`).
 
     With given items, the bundle is what people most often buy with them as a whole. Without, every pair of
@@ -33,15 +34,21 @@ async def find_bundles(request: Request, response: Response) -> BundlesAnswer:
     has an ETag.
     """
     query = _read_query(request)
-    if query.cart_id is None and query.shopper_id is None:
-        response.headers.update(catalogue_headers(request))
-    return await services_of(request).bundles.find(query, "query")
+    is_shared = query.cart_id is None and query.shopper_id is None
+    headers = catalogue_headers(request) if is_shared else None
+    answer = await services_of(request).bundles.find(query, "query")
+    return Response(answer, media_type="application/json", headers=headers)
 
 
-@router.post("", summary="Find bundles (JSON)", responses={**_PROBLEMS, **declare(UnsupportedMediaType)})
-async def find_bundles_json(services: ServicesDep, request: BundleRequest) -> BundlesAnswer:
+@router.post(
+    "",
+    summary="Find bundles (JSON)",
+    response_model=BundlesAnswer,
+    responses={**_PROBLEMS, **declare(UnsupportedMediaType)},
+)
+async def find_bundles_json(services: ServicesDep, request: BundleRequest) -> Response:
     """`GET /bundles` with a JSON body, which may hold boosts, a history and long lists."""
-    return await services.bundles.find(request, "body")
+    return Response(await services.bundles.find(request, "body"), media_type="application/json")
 
 
 @router.get(

@@ -25,7 +25,9 @@ from app.catalogue.holder import SnapshotHolder
 from app.catalogue.relations import RelatedPair, pairs_among
 from app.catalogue.snapshot import Snapshot
 from app.http.errors import Invalid
+from app.http.finished import FinishedAnswer
 from app.recommend.question import Question, Questions, count_fallback
+from app.recommend.schemas import Fallback
 from app.runtime import metrics
 from app.runtime.compute import Compute
 from ndpp import Bundle, condition
@@ -44,8 +46,8 @@ class Bundles:
         self._snapshots = snapshots
         self._compute = compute
 
-    async def find(self, request: BundleRequest, source: Source) -> BundlesAnswer:
-        """Bundles from scratch, with given items, or with a stored cart.
+    async def find(self, request: BundleRequest, source: Source) -> bytes:
+        """Bundles from scratch, with given items, or with a stored cart, as JSON of a `BundlesAnswer`.
 
         `source` is the part of the HTTP request that problems name.
         """
@@ -54,18 +56,17 @@ class Bundles:
         cache, key = question.snapshot.cache, None
         if question.past is None:  # a shopper's response is not kept
             key = ("bundles", request.cart_id is not None, *question.cache_key())
-        answer: BundlesAnswer | None = cache.get(key)
-        if answer is None:
+        found: tuple[FinishedAnswer, Fallback | None] | None = cache.get(key)
+        if found is None:
             operations = checked_operations(question, source)
-            answer = await self._compute.run(operations, lambda: _find(question))
+            found = await self._compute.run(operations, lambda: _find(question))
             if key is not None:
-                cache[key] = answer
+                cache.put(key, found, found[0].size)
         else:
             metrics.REUSED.inc()
-        count_fallback(answer.fallback)
-        cart = replace(answer.cart, cart_id=request.cart_id)
-        took = round((perf_counter() - start) * 1000, 3)
-        return answer.model_copy(update={"cart": cart, "took_ms": took})
+        answer, fallback = found
+        count_fallback(fallback)
+        return answer.json(request.cart_id, round((perf_counter() - start) * 1000, 3))
 
     def top(self, query: TopBundlesQuery) -> TopBundlesAnswer:
         """A page of the best bundles of the catalogue."""
@@ -88,7 +89,7 @@ class Bundles:
         )
 
 
-def _find(question: Question[BundleRequest]) -> BundlesAnswer:
+def _find(question: Question[BundleRequest]) -> tuple[FinishedAnswer, Fallback | None]:
     snapshot, cart, request = question.snapshot, question.cart, question.options
     model = snapshot.model
     if can_do_together(question) and model.sets is not None and model.attraction is not None:
@@ -99,9 +100,9 @@ def _find(question: Question[BundleRequest]) -> BundlesAnswer:
         chosen, unit = find_map(question)
         bundles = [_map_answer(question, bundle, unit) for bundle in chosen]
         conditional = condition(model.kernel, cart.rows)
-    return BundlesAnswer(
+    answer = BundlesAnswer(
         model_version=model.version,
-        cart=cart.considered(snapshot, conditional),
+        cart=replace(cart.considered(snapshot, conditional), cart_id=None),
         objective="map" if conditional is not None else "together",
         method=method_of(request) if conditional is not None else None,
         bundles=bundles,
@@ -110,6 +111,7 @@ def _find(question: Question[BundleRequest]) -> BundlesAnswer:
         ),
         took_ms=0.0,
     )
+    return FinishedAnswer.of(answer.model_dump_json().encode()), answer.fallback
 
 
 def _together_answer(question: Question[BundleRequest], bundle: Found) -> BundleAnswer:

@@ -16,7 +16,8 @@ from app.rules.rule import Rule
 class SnapshotHolder:
     """Holds the snapshot in use, and what it is made of, which comes from several threads."""
 
-    def __init__(self) -> None:
+    def __init__(self, cache_bytes: int) -> None:
+        self._cache_bytes = cache_bytes  # of answers
         self._lock = Lock()
         self._snapshot: Snapshot | None = None
         self._records: Mapping[str, Record] = {}
@@ -74,6 +75,6 @@ class SnapshotHolder:
 
     def _use(self, snapshot: Snapshot) -> None:
         revision = f"{self._changes}-{self._rule_changes}-{self._bought}"
-        snapshot = snapshot.with_rest(self._rules, self._purchases, revision)
+        snapshot = snapshot.with_rest(self._rules, self._purchases, revision, self._cache_bytes)
         snapshot.prepare()
         self._snapshot = snapshot

@@ -6,15 +6,13 @@ in a single assignment, so that no request sees half of a change.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from dataclasses import fields as dataclass_fields
-from functools import cached_property
+from functools import cached_property, partial
 from math import isnan
-from typing import Any
 
 import numpy as np
-from cachetools import LRUCache
 from numpy.typing import NDArray
 
 from app.catalogue.attributes import AttributeColumns, Columns
@@ -26,18 +24,15 @@ from app.catalogue.search import SearchIndex
 from app.catalogue.served_model import ServedModel
 from app.catalogue.variants import Variants
 from app.rules.rule import Rule
+from app.runtime.caches import ByteCache
 from model_store.columns import Column, Value_co
 from ndpp.arrivals import Arrivals, Similarity
 from ndpp.item_features import ItemFeatures
 from ndpp.kernel import Vector
 
-_CACHED_RESPONSES = 1_024
-_CACHED_MASKS = 256
+_CACHE_BYTES = 8 << 20  # for answers, unless the settings say otherwise
+_MASK_BYTES = 16 << 20
 Flags = NDArray[np.bool_]
-
-
-def _new_cache() -> LRUCache[Hashable, Any]:
-    return LRUCache(_CACHED_RESPONSES)
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,16 +50,25 @@ class Snapshot:
     rules: tuple[Rule, ...] = ()
     purchases: Mapping[str, tuple[int, int]] = field(default_factory=dict)  # of arrivals: bought, baskets
     revision: str = "0"  # of the records, rules and purchases that are applied
-    # Both are empty in a new snapshot. Copy a response before changing it.
-    cache: LRUCache[Hashable, Any] = field(default_factory=_new_cache)  # for the event loop only
-    masks: dict[str, Flags] = field(default_factory=dict)  # of conditions, from several threads
+    # Both are empty in a new snapshot.
+    cache: ByteCache = field(default_factory=partial(ByteCache, _CACHE_BYTES))  # answers
+    masks: ByteCache = field(default_factory=partial(ByteCache, _MASK_BYTES))  # of conditions
 
     def with_rest(
-        self, rules: tuple[Rule, ...], purchases: Mapping[str, tuple[int, int]], revision: str
+        self,
+        rules: tuple[Rule, ...],
+        purchases: Mapping[str, tuple[int, int]],
+        revision: str,
+        cache_bytes: int = _CACHE_BYTES,
     ) -> Snapshot:
         """The snapshot with these rules and purchases of arrivals."""
         after = replace(
-            self, rules=rules, purchases=purchases, revision=revision, cache=_new_cache(), masks={}
+            self,
+            rules=rules,
+            purchases=purchases,
+            revision=revision,
+            cache=ByteCache(cache_bytes),
+            masks=ByteCache(_MASK_BYTES),
         )
         fields = {each.name for each in dataclass_fields(self)}
         computed = {name: value for name, value in self.__dict__.items() if name not in fields}
@@ -147,11 +151,10 @@ class Snapshot:
     def mask(self, condition: Condition, where: str) -> Flags:
         """Which rows fulfil a condition; Invalid, with the place `where`, if it names what does not exist."""
         key = condition.cache_key()
-        if (found := self.masks.get(key)) is None:
+        found: Flags | None = self.masks.get(key)
+        if found is None:
             found = compiled(condition, self._columns, where)
-            if len(self.masks) >= _CACHED_MASKS:
-                self.masks.clear()
-            self.masks[key] = found
+            self.masks.put(key, found, found.nbytes)
         return found
 
     def record(self, row: int) -> Record:

@@ -22,6 +22,7 @@ from ndpp.next_item import EXPERTS
 from ndpp.ranking import Limits, Order, Ranked, Room, Scored, best_items
 from ndpp.with_arrivals import WithArrivals
 
+_ITEM_BYTES, _REASON_BYTES = 600, 200  # of an item in a cached answer, and of each of its reasons
 _CARTS_AT_ONCE = 32  # limits the memory for the probabilities of a batch
 
 
@@ -43,7 +44,8 @@ class Recommender:
             operations = question.snapshot.model.operations_of_one(len(question.cart.rows))
             answer = await self._compute.run(operations, lambda: answer_one(question))
             if key is not None:
-                cache[key] = answer
+                size = sum(_ITEM_BYTES + _REASON_BYTES * len(item.because) for item in answer.items)
+                cache.put(key, answer, size)
         else:
             metrics.REUSED.inc()
         count_fallback(answer.fallback)

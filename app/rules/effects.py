@@ -48,7 +48,7 @@ def _usable(snapshot: Snapshot) -> tuple[Rule, ...]:
     found: tuple[Rule, ...] | None = snapshot.cache.get(_USABLE)
     if found is None:
         found = tuple(rule for rule in snapshot.rules if problem_of(rule, snapshot) is None)
-        snapshot.cache[_USABLE] = found
+        snapshot.cache.put(_USABLE, found, 0)
     return found
 
 

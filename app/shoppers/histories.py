@@ -6,15 +6,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from time import time
 
-from cachetools import LRUCache
-
 from app.catalogue.served_model import ServedModel
 from app.catalogue.snapshot import Snapshot
+from app.runtime.caches import ByteCache
 from app.shoppers.ids import ShopperHashes
 from app.shoppers.store import Profile, ProfileStore
 from ndpp import History
 
-_CACHED = 512  # a full profile takes 20 kB
+_CACHED_BYTES, _EVIDENCE_BYTES = 8 << 20, 20_000  # of a history, what the model makes of it
 _CACHED_SECONDS = 60.0  # ages do not change much in a minute
 
 Baskets = Sequence[Sequence[str]]
@@ -48,7 +47,7 @@ class Histories:
     def __init__(self, profiles: ProfileStore, hashes: ShopperHashes) -> None:
         self._profiles = profiles
         self._hashes = hashes
-        self._parsed: LRUCache[str, _Parsed] = LRUCache(_CACHED)
+        self._parsed = ByteCache(_CACHED_BYTES)
 
     async def of(self, snapshot: Snapshot, shopper_id: str | None, baskets: Baskets | None) -> Past | None:
         """The history of a shopper, or that of baskets, oldest first; None if there is none."""
@@ -89,16 +88,18 @@ class Histories:
         ]
 
     def _of_profile(self, snapshot: Snapshot, shopper: str, text: bytes | None) -> Past | None:
-        now, cached = time(), self._parsed.get(shopper)
+        now = time()
+        cached: _Parsed | None = self._parsed.get(shopper)
         if cached is not None and cached.serves(text, snapshot.model, now):
             return cached.past
         profile = Profile.parse(text)
         if profile is None or text is None:
-            self._parsed.pop(shopper, None)
+            self._parsed.drop(shopper)
             return None
         history = profile.history(snapshot, now)
         past = None if history is None else Past(history, dated=True)
-        self._parsed[shopper] = _Parsed(text, snapshot.model, now, past)
+        parsed = _Parsed(text, snapshot.model, now, past)
+        self._parsed.put(shopper, parsed, 3 * len(text) + _EVIDENCE_BYTES)  # the text, and its numbers
         return past
 
 

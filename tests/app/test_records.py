@@ -34,7 +34,7 @@ class Follower:
     """The part of a server process that follows changes of records, without HTTP."""
 
     def __init__(self, link: RedisLink, model: ServedModel) -> None:
-        self.snapshots = SnapshotHolder()
+        self.snapshots = SnapshotHolder(1 << 20)
         self.snapshots.use_model(model)
         self.store = RecordStore(link)
         self.service = CatalogueFollower(link, self.snapshots, poll_seconds=1)
