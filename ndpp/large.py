@@ -4,7 +4,7 @@ Rows with evidence, the most popular ones, and those of which a request says som
 scored. Of the others only a bound of P(i | cart) is computed, for blocks of rows. Blocks whose bound reaches
 the last item of the list are scored too. The normalisers are estimated, see `ndpp.normalisers`.
 
-If that does not settle the list, there is no answer, and `best_items` must pass over all rows.
+If that does not settle the list, there is none, and `ndpp.ranking` must pass over all rows.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ from ndpp.with_arrivals import shares_with_arrivals
 LARGE = 20_000  # items: in smaller catalogues a pass over all rows is faster
 _MOST_SCORED = 30_000  # rows of blocks that are not ruled out: for more, a pass over all rows is not slower
 _MOST_ARRIVALS = 128
+_COMMON_SIZES = 10  # items of the carts for which the sums over the catalogue are prepared
 _REFINED = 8 * DRAWN  # rows of the larger sample for the others
 
 
@@ -79,10 +80,20 @@ class LargeCatalogue:
         """A larger one, for lists in which two items are close to each other."""
         return Sample.of(self.model, count=_REFINED)
 
+    def prepare(self) -> None:
+        """Compute what every search needs."""
+        for found in (self.bounds, self.sample.factors, self.sample.moments):
+            assert found is not None
+        for size in range(1, _COMMON_SIZES + 1):
+            self.sample.totals(size)
+
     def best_items(
-        self, prediction: Prediction, wanted: Wanted, arrivals: Arrivals | None = None
+        self, prediction: Prediction, wanted: Wanted, arrivals: Arrivals | None = None, *, settle: bool = True
     ) -> Ranked | None:
-        """The list for a cart; None if a pass over all rows is needed."""
+        """The list for a cart; None if a pass over all rows is needed.
+
+        That is also so if the order of two items remains in doubt, unless `settle` is false.
+        """
         order = wanted.order
         if order.prediction is not None or order.popularity or not len(prediction.cart):
             return None
@@ -90,7 +101,9 @@ class LargeCatalogue:
             return None
         search = _Search(self, prediction, wanted, arrivals)
         ranked = search.ranked(self.sample)
-        if ranked is not None and not ranked.exact and self.model.kernel.size > 2 * _REFINED:
+        if ranked is None or ranked.exact or not settle:
+            return ranked
+        if self.model.kernel.size > 2 * _REFINED:
             ranked = search.ranked(self.larger_sample)
         return ranked if ranked is not None and ranked.exact else None
 

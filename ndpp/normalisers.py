@@ -20,7 +20,7 @@ from ndpp.mixture import at
 from ndpp.next_item import BASKETS, EXPERTS, HABIT, NO_VOTE, OWN, TOGETHER, NextItem, Prediction
 from ndpp.sparse import find
 
-POPULAR = 1_000  # rows that are always listed
+POPULAR = 1_024  # rows that are always listed: those of the first block of `ndpp.bounds`
 DRAWN = 4_096  # rows of a sample
 _MOMENT_ROWS = 100_000  # rows from which the R×R matrices are computed
 _SIZE = 4  # items of the carts for which the probabilities of the sample are best

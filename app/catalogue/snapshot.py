@@ -29,6 +29,7 @@ from app.rules.rule import Rule
 from ndpp.arrivals import Arrivals, Similarity
 from ndpp.item_features import ItemFeatures
 from ndpp.kernel import Vector
+from ndpp.selection import Pool
 
 _CACHED_RESPONSES = 1_024
 _CACHED_MASKS = 256
@@ -54,16 +55,17 @@ class Snapshot:
     rules: tuple[Rule, ...] = ()
     purchases: Mapping[str, tuple[int, int]] = field(default_factory=dict)  # of arrivals: bought, baskets
     revision: str = "0"  # of the records, rules and purchases that are applied
-    # Both are empty in a new snapshot. Copy a response before changing it.
+    # All are empty in a new snapshot. Copy a response before changing it.
     cache: LRUCache[Hashable, Any] = field(default_factory=_new_cache)  # for the event loop only
     masks: dict[str, Flags] = field(default_factory=dict)  # of conditions, from several threads
+    pools: dict[Hashable, Pool] = field(default_factory=dict)  # of filters, from several threads
 
     def with_rest(
         self, rules: tuple[Rule, ...], purchases: Mapping[str, tuple[int, int]], revision: str
     ) -> Snapshot:
         """The snapshot with these rules and purchases of arrivals."""
         after = replace(
-            self, rules=rules, purchases=purchases, revision=revision, cache=_new_cache(), masks={}
+            self, rules=rules, purchases=purchases, revision=revision, cache=_new_cache(), masks={}, pools={}
         )
         fields = {each.name for each in dataclass_fields(self)}
         computed = {name: value for name, value in self.__dict__.items() if name not in fields}
