@@ -156,12 +156,16 @@ class _Search:
                 parts.append(self._own_sample.drawn)
         if self.arrivals is not None:
             parts.append(self.arrivals.neighbours.ravel())
-        found = np.unique(np.concatenate(parts))
+        found: Indices = np.sort(np.concatenate(parts))
+        found = found[np.append(True, found[1:] != found[:-1])]  # faster than np.unique
         return found[: np.searchsorted(found, self.prediction.model.kernel.size)]
 
     @cached_property
     def _gains(self) -> FloatArray:
-        return self._gains_of(self._rows)
+        popular = self.catalogue.sample.popular  # the first rows
+        factors = self.prediction.model.kernel.factors[: len(popular)]
+        first = self.prediction.conditional.fast_gains(factors, popular)
+        return np.concatenate([first, self._gains_of(self._rows[len(popular) :])])
 
     def _gains_of(self, rows: Indices) -> FloatArray:
         factors = self.prediction.model.kernel.factors.take(rows, axis=0)

@@ -253,14 +253,9 @@ class _Parts:
             control.total - float(control.values[: self.count] @ self.counted) - float(values.sum())
             for control, values in zip(controls, known, strict=True)
         ]
-        columns = np.stack(known, axis=1)
-        slopes = np.linalg.lstsq(columns, found, rcond=None)[0] if len(found) else np.zeros(len(controls))
-        errors = found - columns @ slopes
-        error = (
-            0.0
-            if self.sample.is_whole
-            else float(np.sqrt(len(errors)) * errors.std())
-            if len(errors)
-            else 0.0
-        )
+        columns = np.array(known)
+        # Least squares by the small normal equations: controls may be all 0, or multiples of each other.
+        slopes = np.linalg.lstsq(columns @ columns.T, columns @ found, rcond=None)[0]
+        errors = found - slopes @ columns
+        error = 0.0 if self.sample.is_whole else float(np.sqrt(errors @ errors))
         return float(found.sum() + slopes @ misses), error
