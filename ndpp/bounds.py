@@ -12,7 +12,7 @@ from ndpp.next_item import BASKETS, HABIT, NO_VOTE, OWN, NextItem, Prediction
 from ndpp.normalisers import Normalisers
 
 BLOCK = 1_024  # rows with one bound
-CERTAIN = 4.0  # standard errors of an estimate that count as certain
+CERTAIN = 3.0  # standard errors of an estimate that count as certain
 _ROUNDING = 1 + 1e-5  # of gains in the precision of F
 
 

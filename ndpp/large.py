@@ -18,7 +18,7 @@ from ndpp.arrivals import Arrivals
 from ndpp.bounds import BLOCK, CERTAIN, Bounds
 from ndpp.kernel import FloatArray, Indices, Matrix, Vector
 from ndpp.next_item import NextItem, Prediction
-from ndpp.normalisers import DRAWN, Normalisers, Sample, estimate, total_of
+from ndpp.normalisers import Normalisers, Sample, estimate, total_of
 from ndpp.ranking import Limits, Listed, Order, Ranked, choose
 from ndpp.selection import Selection
 from ndpp.sparse import find
@@ -28,7 +28,7 @@ LARGE = 20_000  # items: in smaller catalogues a pass over all rows is faster
 _MOST_SCORED = 30_000  # rows of blocks that are not ruled out: for more, a pass over all rows is not slower
 _MOST_ARRIVALS = 128
 _COMMON_SIZES = 10  # items of the carts for which the sums over the catalogue are prepared
-_REFINED = 8 * DRAWN  # rows of the larger sample for the others
+_DRAWN, _TIMES = 4_096, (1, 8, 32)  # rows of the samples
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,21 +71,18 @@ class LargeCatalogue:
         return Bounds.of(self.model)
 
     @cached_property
-    def sample(self) -> Sample:
-        """A sample of all rows."""
-        return Sample.of(self.model)
-
-    @cached_property
-    def larger_sample(self) -> Sample:
-        """A larger one, for lists in which two items are close to each other."""
-        return Sample.of(self.model, count=_REFINED)
+    def samples(self) -> list[Sample]:
+        """Samples of all rows, each for lists that the one before leaves in doubt."""
+        counts = [_DRAWN * times for times in _TIMES if _DRAWN * times * 4 <= self.model.kernel.size]
+        return [Sample.of(self.model, count=count) for count in counts or [_DRAWN]]
 
     def prepare(self) -> None:
         """Compute what every search needs."""
-        for found in (self.bounds, self.sample.factors, self.sample.moments):
+        smallest = self.samples[0]
+        for found in (self.bounds, smallest.factors, smallest.moments):
             assert found is not None
         for size in range(1, _COMMON_SIZES + 1):
-            self.sample.totals(size)
+            smallest.totals(size)
 
     def best_items(
         self, prediction: Prediction, wanted: Wanted, arrivals: Arrivals | None = None, *, settle: bool = True
@@ -100,12 +97,11 @@ class LargeCatalogue:
         if arrivals is not None and len(arrivals) > _MOST_ARRIVALS:
             return None
         search = _Search(self, prediction, wanted, arrivals)
-        ranked = search.ranked(self.sample)
-        if ranked is None or ranked.exact or not settle:
-            return ranked
-        if self.model.kernel.size > 2 * _REFINED:
-            ranked = search.ranked(self.larger_sample)
-        return ranked if ranked is not None and ranked.exact else None
+        for sample in self.samples:
+            ranked = search.ranked(sample)
+            if ranked is None or ranked.exact or not settle:
+                return ranked
+        return None
 
 
 @dataclass(frozen=True, eq=False)
@@ -148,7 +144,7 @@ class _Search:
     @cached_property
     def _rows(self) -> Indices:
         """The rows of the model's items that are listed from the beginning, ascending."""
-        parts = [self.prediction.listed, self.catalogue.sample.popular, self.wanted.selection.rows]
+        parts = [self.prediction.listed, self.catalogue.samples[0].popular, self.wanted.selection.rows]
         parts.append(np.array([row for row, _ in self.wanted.limits.pins], dtype=np.intp))
         if self._own_sample is not None:
             parts.append(self._own_sample.popular)
@@ -162,16 +158,21 @@ class _Search:
 
     @cached_property
     def _gains(self) -> FloatArray:
-        popular = self.catalogue.sample.popular  # the first rows
+        popular = self.catalogue.samples[0].popular  # the first rows
         factors = self.prediction.model.kernel.factors[: len(popular)]
         first = self.prediction.conditional.fast_gains(factors, popular)
         return np.concatenate([first, self._gains_of(self._rows[len(popular) :])])
 
     def _gains_of(self, rows: Indices) -> FloatArray:
-        factors = self.prediction.model.kernel.factors.take(rows, axis=0)
-        return self.prediction.conditional.fast_gains(factors, rows)
+        kernel, conditional = self.prediction.model.kernel, self.prediction.conditional
+        parts = [rows[start : start + BLOCK] for start in range(0, max(len(rows), 1), BLOCK)]
+        return np.concatenate(
+            [conditional.fast_gains(kernel.factors.take(part, axis=0), part) for part in parts]
+        )
 
     def _gains_of_sample(self, sample: Sample) -> FloatArray:
+        if len(sample.drawn) > _DRAWN:  # too many rows to keep a copy of
+            return self._gains_of(sample.drawn)
         return self.prediction.conditional.fast_gains(sample.factors, sample.drawn)
 
     def _total(self, norms: Normalisers) -> tuple[float, float]:

@@ -21,7 +21,6 @@ from ndpp.next_item import BASKETS, EXPERTS, HABIT, NO_VOTE, OWN, TOGETHER, Next
 from ndpp.sparse import find
 
 POPULAR = 1_024  # rows that are always listed: those of the first block of `ndpp.bounds`
-DRAWN = 4_096  # rows of a sample
 _MOMENT_ROWS = 100_000  # rows from which the R×R matrices are computed
 _SIZE = 4  # items of the carts for which the probabilities of the sample are best
 _SEED = 20_201  # of every sample: the same question gets the same answer in every process
@@ -42,7 +41,7 @@ class Sample:
     is_whole: bool  # whether it holds every row with a weight, so that the sums are exact
 
     @classmethod
-    def of(cls, model: NextItem, weights: Vector | None = None, count: int = DRAWN) -> Sample:
+    def of(cls, model: NextItem, weights: Vector | None = None, *, count: int) -> Sample:
         """Draw `count` rows, evenly in the order of popularity."""
         allowed = np.arange(model.kernel.size) if weights is None else np.flatnonzero(weights > 0)
         popular, others = allowed[:POPULAR], allowed[POPULAR:]
@@ -68,7 +67,7 @@ class Sample:
     def moments(self) -> dict[int, Matrix]:
         """Σ weight · exp(b_e) / L_ii f_i f_iᵀ for carts of `_SIZE` items, without popular rows, by expert."""
         kernel = self.model.kernel
-        sample = self if self.is_whole else Sample.of(self.model, self.weights, _MOMENT_ROWS)
+        sample = self if self.is_whole else Sample.of(self.model, self.weights, count=_MOMENT_ROWS)
         found = {expert: np.zeros((kernel.rank, kernel.rank)) for expert in _gaining(self.model)}
         for start in range(0, len(sample.drawn), BLOCK):
             rows, worth = sample.drawn[start : start + BLOCK], sample.worth[start : start + BLOCK]

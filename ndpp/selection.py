@@ -13,6 +13,7 @@ from ndpp.next_item import NextItem
 from ndpp.normalisers import Sample
 from ndpp.sparse import find
 
+_DRAWN = 4_096  # rows of a sample
 _MOST_LISTED = 4_096  # rows whose factor is not 1, to list all of them
 
 
@@ -41,7 +42,7 @@ class Pool:
         """A sample of the rows that may appear."""
         found = self._samples.get(model)
         if found is None:
-            found = self._samples[model] = Sample.of(model, self.factors[: model.kernel.size])
+            found = self._samples[model] = Sample.of(model, self.factors[: model.kernel.size], count=_DRAWN)
         return found
 
     @cached_property

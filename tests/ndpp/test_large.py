@@ -13,7 +13,7 @@ from ndpp.arrivals import Arrivals
 from ndpp.bounds import BLOCK, Bounds
 from ndpp.large import LargeCatalogue, Wanted
 from ndpp.limits import Limit
-from ndpp.normalisers import DRAWN, POPULAR, Sample, estimate
+from ndpp.normalisers import POPULAR, Sample, estimate
 from ndpp.ranking import Limits, Order, Ranked, Scored, best_items
 from ndpp.selection import Pool, Selection
 from ndpp.with_arrivals import WithArrivals
@@ -138,11 +138,12 @@ def test_what_needs_a_full_pass(catalogue: LargeCatalogue) -> None:
     assert other.best_items(other.model.given([5]), Wanted(10, everything, Order(), Limits())) is None
 
 
-def test_order_in_doubt_is_not_settled() -> None:
-    """Two items with the same numbers but for the expert that finds them are nearly equally likely."""
-    model = make_model()
-    found = []
-    for seed in range(40):
+def test_order_in_doubt_is_not_settled(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Items that are about equally likely for different reasons are in doubt if the estimates are rough."""
+    monkeypatch.setattr("ndpp.large._DRAWN", 50)
+    monkeypatch.setattr("ndpp.large._TIMES", (1,))
+    model, found = make_model(), []
+    for seed in range(60):
         cart = np.random.default_rng(seed).integers(0, 3_000, 3)
         wanted = Wanted(10, Selection(Pool(ONES)), Order(), Limits())
         one = LargeCatalogue(model).best_items(model.given(cart), wanted, settle=False)
@@ -150,7 +151,7 @@ def test_order_in_doubt_is_not_settled() -> None:
         assert one is not None
         assert (two is None) == (not one.exact)
         found.append(one.exact)
-    assert 0 < sum(found) < 40
+    assert 0 < sum(found) < 60
 
 
 def test_bounds_hold(catalogue: LargeCatalogue) -> None:
@@ -181,7 +182,7 @@ def test_normalisers_and_their_errors(catalogue: LargeCatalogue) -> None:
         listed = np.unique(np.concatenate([prediction.listed, np.arange(POPULAR)]))
         exact = estimate(prediction, listed, gains[listed], *_drawn(model, gains, SIZE))
         np.testing.assert_allclose(exact.listed, prediction.probabilities[listed], rtol=1e-5, atol=1e-15)
-        found = estimate(prediction, listed, gains[listed], *_drawn(model, gains, DRAWN))
+        found = estimate(prediction, listed, gains[listed], *_drawn(model, gains, 4_096))
         used = np.isfinite(exact.logs)
         missed = np.expm1(np.array(found.logs)[used] - np.array(exact.logs)[used])
         assert (found.errors[used] < 0.02).all()
