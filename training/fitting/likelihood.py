@@ -118,8 +118,12 @@ def log_normaliser(
     """
     w = 1 / (1 + d)  # (M,)
     gram = torch.zeros(F.shape[1], F.shape[1], dtype=torch.float64)
+    half = F.shape[1] // 2
     for block in _row_blocks(len(F)):
-        gram += (F[block].T @ (w[block, None] * F[block])).double()
+        weighted = w[block, None] * F[block]
+        gram[:half] += (F[block, :half].T @ weighted).double()
+        gram[half:, half:] += (F[block, half:].T @ weighted[:, half:]).double()
+    gram[half:, :half] = gram[:half, half:].T  # the gram matrix is symmetric
     X = core.matrix().double()
     inner = torch.eye(len(X), dtype=torch.float64) + X @ gram  # (R, R)
     sign, log_det = torch.linalg.slogdet(inner)
