@@ -10,6 +10,8 @@ items is from that copy or, with a chance of one half, from any copy in proporti
 
 from __future__ import annotations
 
+from bisect import bisect_left
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -92,14 +94,16 @@ class Copies:
         drawn: Rows = self.row_of[np.where(rng.random(len(items)) < AT_HOME, home, away), items]
         return drawn
 
-    def carts(self, count: int, size: int, rng: np.random.Generator) -> list[list[int]]:
-        """Random carts of `size` items from copies of baskets that the trained model has not seen."""
-        large = [basket for basket in self.trained.unseen if len(basket) >= size]
-        homes, chosen = self.homes(count, rng), rng.integers(0, len(large), count)
-        return [
-            self.draw(int(home), rng.permutation(large[number])[:size], rng).tolist()
-            for home, number in zip(homes, chosen, strict=True)
-        ]
+    def carts(self, lengths: Sequence[int], rng: np.random.Generator) -> list[list[int]]:
+        """Random carts of these lengths from copies of baskets that the trained model has not seen."""
+        baskets = sorted(self.trained.unseen, key=len)
+        sizes = [len(basket) for basket in baskets]
+        carts = []
+        for home, length in zip(self.homes(len(lengths), rng).tolist(), lengths, strict=True):
+            first = min(bisect_left(sizes, length), len(baskets) - 1)
+            basket = rng.permutation(baskets[rng.integers(first, len(baskets))])
+            carts.append(self.draw(home, basket[:length], rng).tolist())
+        return carts
 
 
 def large_model(copies: Copies) -> Draft:

@@ -79,7 +79,7 @@ def test_published_model_recommends(trained: Trained, tmp_path: Path) -> None:
     versions = publish(tmp_path, copies, versions=2)
     store = ModelStore(tmp_path)
     assert store.active() == versions[0] and len(set(versions)) == 2
-    carts = copies.carts(50, 3, np.random.default_rng(0))
+    carts = copies.carts([3] * 50, np.random.default_rng(0))
     assert all(len(set(cart)) == 3 for cart in carts)
     for cart in carts:
         found = store.open().next_item.given(cart).probabilities
