@@ -17,7 +17,8 @@ import numpy as np
 
 from benchmarks.http_servers import Server
 
-_IN_FLIGHT = 64  # connections of a load at a given rate
+_IN_FLIGHT = 64  # connections of a load at a given rate, at most
+_KEPT_SECONDS = 3.0  # less than a server keeps an unused connection open
 _VERSION, _VERSION_LENGTH = b'"model_version":"', 22
 
 
@@ -46,10 +47,10 @@ class Load:
 
 @dataclass(frozen=True)
 class Target:
-    """A server and the paths to request; `what` is its name without those of the catalogue and the workers."""
+    """A server and the paths to request."""
 
     name: str
-    what: str
+    what: str  # the name without the size of the catalogue and the number of workers
     server: Server
     paths: tuple[str, ...]
 
@@ -61,6 +62,8 @@ class Connection(asyncio.Protocol):
         self._answered = answered
         self._received = b""
         self.since = 0.0  # when the request came
+        self.used = time.perf_counter()  # when the last answer came
+        self.busy = False
         self.failed = asyncio.get_running_loop().create_future()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -68,13 +71,13 @@ class Connection(asyncio.Protocol):
         self._transport = cast(asyncio.Transport, transport)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Report a connection that the server closed."""
-        if not self.failed.done():
+        """Report a request that is not answered."""
+        if self.busy and not self.failed.done():
             self.failed.set_exception(exc or ConnectionError("the server closed the connection"))
 
     def ask(self, request: bytes, since: float) -> None:
         """Send a request that came at this time."""
-        self.since = since
+        self.since, self.busy = since, True
         self._transport.write(request)
 
     def data_received(self, data: bytes) -> None:
@@ -83,7 +86,7 @@ class Connection(asyncio.Protocol):
         head, found, body = self._received.partition(b"\r\n\r\n")
         if not found or len(body) < int(head.lower().split(b"content-length: ")[1].split(b"\r\n")[0]):
             return
-        self._received = b""
+        self._received, self.busy, self.used = b"", False, time.perf_counter()
         if head.startswith(b"HTTP/1.1 20"):
             self._answered(self, body)
         elif not self.failed.done():
@@ -91,6 +94,7 @@ class Connection(asyncio.Protocol):
 
     def close(self) -> None:
         """Close the connection."""
+        self.busy = False
         self.failed.cancel()
         self._transport.close()
 
@@ -120,7 +124,7 @@ async def exchange(port: int, requests: Iterator[bytes], connections: int) -> li
     busy, done = connections, asyncio.get_running_loop().create_future()
 
     def answered(connection: Connection, body: bytes) -> None:
-        answers.append((time.perf_counter() - connection.since, body))
+        answers.append((connection.used - connection.since, body))
         follow(connection)
 
     def follow(connection: Connection) -> None:
@@ -185,34 +189,39 @@ async def steady_load(
     """Requests at random times, `rate` per second on average, until `finished` and all are answered."""
     answers, rng = Answers(), np.random.default_rng(0)
     waiting: deque[float] = deque()
+    opened: list[Connection] = []
     idle: list[Connection] = []
     done = asyncio.get_running_loop().create_future()
-    ended = False
+    due, ended = time.perf_counter(), False
 
     def answered(connection: Connection, body: bytes) -> None:
-        now = time.perf_counter()
-        answers.latencies.append(now - connection.since)
+        answers.latencies.append(connection.used - connection.since)
         found = body.find(_VERSION) + len(_VERSION)
-        answers.last[body[found : found + _VERSION_LENGTH].decode()] = now
+        answers.last[body[found : found + _VERSION_LENGTH].decode()] = connection.used
         if waiting:
             connection.ask(get(next(paths)), waiting.popleft())
             return
         idle.append(connection)
-        if ended and len(idle) == len(opened) and not done.done():
+        if ended and not any(each.busy for each in opened):
             done.set_result(None)
 
-    opened = await _open(target.server.port, _IN_FLIGHT, answered)
-    idle += opened
-    due = time.perf_counter()
     while not finished(answers):
         due += float(rng.exponential(1 / rate))
         await asyncio.sleep(max(0.0, due - time.perf_counter()))
+        fresh = [each for each in idle if time.perf_counter() < each.used + _KEPT_SECONDS]
+        for old in set(idle) - set(fresh):
+            old.close()
+            opened.remove(old)
+        idle[:] = fresh
+        if not idle and len(opened) < _IN_FLIGHT:
+            opened += (more := await _open(target.server.port, 1, answered))
+            idle += more
         if idle:
             idle.pop().ask(get(next(paths)), due)
         else:
             waiting.append(due)
     ended = True
-    if len(idle) == len(opened):
+    if not any(each.busy for each in opened):
         done.set_result(None)
     await _first(done, opened)
     return answers
