@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from model_store import Items, ModelStore, StoredModel
 from training.baskets import Baskets
-from training.demo import NOT_GOODS, packaged
+from training.demo import sold_goods
 from training.options import FitOptions
 from training.pipeline import train_model
 from training.publishing import Publication, publish
@@ -64,12 +64,7 @@ def train(baskets: Baskets, items: Items, folder: Path, options: FitOptions = OP
 
 def products(count: int) -> tuple[Baskets, Items]:
     """The baskets and the item table of the most frequent single products."""
-    rows = packaged("transactions").join(packaged("products"), on="product_id")
-    rows = rows.filter(
-        pl.col("product_type").is_not_null()
-        & (pl.col("quantity") > 0)
-        & ~pl.col("department").is_in(NOT_GOODS).fill_null(False)
-    ).with_columns(item_id=pl.format("product-{}", "product_id"))
+    rows = sold_goods().with_columns(item_id=pl.format("product-{}", "product_id"))
     frequent = (
         rows.group_by("item_id")
         .agg(
