@@ -53,7 +53,7 @@ def synthetic_predictor(items: int) -> tuple[SetPredictor, list[ItemRows]]:
         stored = ModelStore(Path(scratch) / "store").open()
         index = stored.baskets
         assert index is not None
-        baskets = Baskets(stored.items.ids, index.items.copy(), index.offsets.copy())
+        baskets = Baskets(tuple(stored.items.ids), index.items.copy(), index.offsets.copy())
         lifts = count_lifts(PairCounts(baskets), stored.kernel, _PRIOR)
         predictor = SetPredictor(
             SetModel.of(START, START),

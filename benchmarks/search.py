@@ -82,7 +82,7 @@ def main() -> None:
         index = SearchIndex.of(texts)
         built = perf_counter() - start
         changes = {row: texts[-row] for row in range(1, 1_001)}
-        changed = milliseconds(partial(index.changed, size, changes))
+        changed = milliseconds(partial(index.changed, size, changes, list))
         Console().print(f"{size} items: built in {built:.2f} s, 1,000 rows changed in {changed:.0f} ms")
         for kind, pattern in QUERIES.items():
             query = filled(pattern, texts[size // 2])

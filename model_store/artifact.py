@@ -7,17 +7,17 @@ import io
 import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO, get_args
 
 import numpy as np
-import safetensors
+import safetensors.numpy
 from pydantic import JsonValue
 
-from model_store.arrays import read_arrays, write_arrays
+from model_store.arrays import read_array, read_arrays, write_arrays
 from model_store.errors import (
     DamagedModelError,
     InvalidDraftError,
@@ -26,14 +26,16 @@ from model_store.errors import (
     UnknownVersionError,
     reason,
 )
-from model_store.items import Items
+from model_store.items import ItemArrays, Items
 from model_store.kernel_file import KERNEL, kernel_tensors, read_kernel, write_kernel
 from model_store.manifest import FILE_NAME, MANIFEST, FileEntry, Kind, Knobs, Manifest, Sizes
 from model_store.version import VERSION
+from model_store.words import Words
 from ndpp.arrivals import ArrivalWeights
 from ndpp.basket_index import BasketIndex
 from ndpp.basket_sizes import BasketSizes
 from ndpp.coherence import CoherenceScale
+from ndpp.dense_kernel import DENSE_ITEMS, DenseKernel
 from ndpp.kernel import Kernel
 from ndpp.lifts import Lifts, RelatedItems
 from ndpp.mixture import Mixture
@@ -41,7 +43,11 @@ from ndpp.next_item import NextItem
 from ndpp.relevance import Relevance
 from ndpp.sets import SetModel, SetPredictor, TopBundles
 
-ITEMS, RELEVANCE = "items.json", "relevance.npz"
+ITEMS, RELEVANCE = "items.json", "relevance.safetensors"
+_RELEVANCE_0_2 = "relevance.npz"  # of releases 0.1 and 0.2, in which it cannot be memory-mapped
+# What serving would otherwise compute from the kernel and the item table, in memory of each process.
+ITEM_ARRAYS, WORDS, PAIRS = "items.safetensors", "words.safetensors", "pairs.safetensors"
+_PAIRS = ("forward", "backward")
 # Optional parts, each in its own file (release 0.1 has none): attribute → class.
 PARTS: dict[str, type[BasketIndex | Lifts | BasketSizes | CoherenceScale | SetModel | TopBundles]] = {
     "baskets": BasketIndex,
@@ -51,7 +57,10 @@ PARTS: dict[str, type[BasketIndex | Lifts | BasketSizes | CoherenceScale | SetMo
     "sets": SetModel,
     "top_bundles": TopBundles,
 }
-_RESERVED = (KERNEL, ITEMS, RELEVANCE, MANIFEST, *(f"{name}.safetensors" for name in PARTS))
+_RESERVED = (
+    *(KERNEL, ITEMS, RELEVANCE, MANIFEST, ITEM_ARRAYS, WORDS, PAIRS),
+    *(f"{name}.safetensors" for name in PARTS),
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,6 +119,8 @@ class StoredModel:
     coherence: CoherenceScale | None = None
     sets: SetModel | None = None
     top_bundles: TopBundles | None = None
+    words: Words | None = None  # None, as the pairs, for versions of releases 0.1 and 0.2
+    pairs: DenseKernel | None = None  # None also for a large catalogue
 
     @property
     def next_item(self) -> NextItem:
@@ -149,8 +160,12 @@ def write_files(draft: Draft, version: str, created: datetime, folder: Path) -> 
         KERNEL: partial(write_kernel, draft.kernel, draft.kind),
         ITEMS: lambda path: path.write_bytes(draft.items.to_json()),
     }
-    if (relevance := draft.relevance) is not None:
-        writers[RELEVANCE] = lambda path: _write_relevance(relevance, path)
+    writers[ITEM_ARRAYS] = partial(write_arrays, draft.items.arrays)
+    writers[WORDS] = lambda path: write_arrays(Words.of(item_texts(draft.items)), path)
+    if draft.kernel.size <= DENSE_ITEMS:
+        writers[PAIRS] = lambda path: _write_pairs(draft.kernel, path)
+    if draft.relevance is not None:
+        writers[RELEVANCE] = partial(write_arrays, draft.relevance)
     for name in PARTS:
         if (part := getattr(draft, name)) is not None:
             writers[f"{name}.safetensors"] = partial(write_arrays, part)
@@ -190,22 +205,40 @@ def read_files(folder: Path, manifest: Manifest) -> StoredModel:
     """Read the model from a folder whose files have been verified against the manifest."""
     with damage_named(f"{manifest.version}/{KERNEL}"):
         kernel = read_kernel(folder / KERNEL, manifest.kind)
-    with damage_named(f"{manifest.version}/{ITEMS}"):
-        items = Items.from_json((folder / ITEMS).read_bytes())
-    with damage_named(f"{manifest.version}/{RELEVANCE}"):
-        relevance = _read_relevance(folder / RELEVANCE) if RELEVANCE in manifest.files else None
+    with damage_named(f"{manifest.version}/{ITEM_ARRAYS if ITEM_ARRAYS in manifest.files else ITEMS}"):
+        items = _read_items(folder, manifest, kernel.size)
+    prior = next((name for name in (RELEVANCE, _RELEVANCE_0_2) if name in manifest.files), None)
+    with damage_named(f"{manifest.version}/{prior}"):
+        relevance = None if prior is None else _read_relevance(folder / prior)
     with damage_named(f"model {manifest.version}"):
         check_fit(kernel, items, relevance)
-    parts = {name: _read_part(folder, manifest, name, kernel.size) for name in PARTS}
-    return StoredModel(manifest.version, kernel, items, relevance, manifest, folder, **parts)
+    parts = {
+        name: _read_part(folder, manifest, f"{name}.safetensors", kind, kernel.size)
+        for name, kind in PARTS.items()
+    }
+    words = _read_part(folder, manifest, WORDS, Words, kernel.size)
+    pairs = None
+    if PAIRS in manifest.files:
+        with damage_named(f"{manifest.version}/{PAIRS}"):
+            pairs = DenseKernel(kernel, *(read_array(folder / PAIRS, name) for name in _PAIRS))
+    return StoredModel(
+        manifest.version, kernel, items, relevance, manifest, folder, **parts, words=words, pairs=pairs
+    )
 
 
-def _read_part(folder: Path, manifest: Manifest, name: str, size: int) -> Any:
-    file = f"{name}.safetensors"
+def _read_items(folder: Path, manifest: Manifest, size: int) -> Items:
+    if ITEM_ARRAYS not in manifest.files:
+        return Items.from_json((folder / ITEMS).read_bytes())
+    arrays = read_arrays(ItemArrays, folder / ITEM_ARRAYS)
+    arrays.check(size)
+    return Items.of(arrays)
+
+
+def _read_part(folder: Path, manifest: Manifest, file: str, kind: type[Any], size: int) -> Any:
     if file not in manifest.files:
         return None
     with damage_named(f"{manifest.version}/{file}"):
-        part = read_arrays(PARTS[name], folder / file)
+        part = read_arrays(kind, folder / file)
         part.check(size)
         return part
 
@@ -246,12 +279,20 @@ def check_fit(kernel: Kernel, items: Items, relevance: Relevance | None) -> None
         raise ValueError("the relevance needs finite weights and a floor above 0")
 
 
-def _write_relevance(relevance: Relevance, path: Path) -> None:
-    arrays = {part.name: getattr(relevance, part.name) for part in fields(relevance)}
-    np.savez(path, **{name: array for name, array in arrays.items() if array is not None})
+def item_texts(items: Items) -> Iterator[str]:
+    """What a search for each item may name: its name, id and category."""
+    for parts in zip(items.names, items.ids, items.categories, strict=True):
+        yield " ".join(part for part in parts if part)
+
+
+def _write_pairs(kernel: Kernel, path: Path) -> None:
+    dense = DenseKernel.of(kernel)
+    safetensors.numpy.save_file({name: getattr(dense, name) for name in _PAIRS}, path)
 
 
 def _read_relevance(path: Path) -> Relevance:
+    if path.name == RELEVANCE:
+        return read_arrays(Relevance, path)
     with np.load(io.BytesIO(path.read_bytes()), allow_pickle=False) as arrays:
         return Relevance(**{**arrays, "floor": float(arrays["floor"])})
 

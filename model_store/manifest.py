@@ -23,7 +23,9 @@ from model_store.errors import DamagedModelError, InvalidVersionError, NewerForm
 from ndpp.arrivals import ArrivalWeights
 from ndpp.mixture import Mixture
 
-FORMAT_VERSION = 2  # 1, of release 0.1, has F and X in the kernel file
+# 1, of release 0.1, has F and X in the kernel file; 1 and 2 have `relevance.npz` and lack the files of what
+# serving would otherwise compute.
+FORMAT_VERSION = 3
 MANIFEST = "manifest.json"
 
 Kind = Literal["symmetric", "ndpp2019", "scalable", "tied"]

@@ -137,14 +137,12 @@ class RelatedItems:
     def _marginal(self) -> MarginalKernel:
         return MarginalKernel(self.kernel)
 
-    @cached_property
-    def _rates(self) -> Matrix:
-        return class_rates(self.lifts.class_counts, self.lifts.class_totals)
-
     def between(self, first: ArrayLike, second: ArrayLike) -> PairLifts:
         """The lifts of pairs of different rows; fastest if equal first rows are next to each other."""
         one, other = np.asarray(first, dtype=np.intp), np.asarray(second, dtype=np.intp)
-        by_chance: Vector = np.einsum("ic,ic->i", self._rates[one], self._rates[other])
+        counts, totals = self.lifts.class_counts, self.lifts.class_totals
+        rates = class_rates(counts[one], totals), class_rates(counts[other], totals)
+        by_chance: Vector = np.einsum("ic,ic->i", *rates)
         prior, kernel_lifts = self.lifts.prior, self._marginal.lifts(one, other)
         together, relation = self._stored(one, other)
         usual = by_chance * prior.parts(kernel_lifts)[0][2]

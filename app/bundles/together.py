@@ -14,11 +14,11 @@ from app.bundles.schemas import BundleRequest
 from app.recommend.question import Question, reordered
 from ndpp.kernel import Indices, Vector
 from ndpp.sets import Attraction, Constraints, Limit, SetPrediction, SetPredictor, best_set
+from ndpp.sets.attraction import MORE_STARTS, STARTS
 from ndpp.sets.probability import CANDIDATES
 
-_STARTS, _MORE_STARTS = 24, 120  # pairs from which bundles of up to four items, and larger ones, are grown
 _COUNTING = 100e6  # multiply-adds to count pairs of candidates in 20,000 baskets
-_GROWING = 2e6  # to grow one pair to a bundle
+_GROWING = 2e6  # to grow one pair to a bundle, if its counts are not kept
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ def operations(question: Question[BundleRequest]) -> float:
 
 
 def _starts(size: int) -> int:
-    return _STARTS if size <= 4 else _MORE_STARTS
+    return STARTS if size <= 4 else MORE_STARTS
 
 
 def find_together(

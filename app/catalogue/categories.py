@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from functools import cached_property
@@ -11,6 +11,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
+from model_store.columns import Coded
 from ndpp.kernel import Indices
 
 LEVELS = " > "
@@ -34,11 +35,12 @@ class Categories:
         object.__setattr__(self, "_numbers", {name: number for number, name in enumerate(self.names)})
 
     @classmethod
-    def of(cls, names: Iterable[str | None]) -> Categories:
-        """The categories of rows given in order."""
+    def of(cls, names: Coded) -> Categories:
+        """The categories of a column of an item table; names that differ only in blanks are the same."""
         numbers: dict[str, int] = {}
-        codes = [-1 if name is None else numbers.setdefault(normal(name), len(numbers)) for name in names]
-        return cls(tuple(numbers), np.array(codes, dtype=np.int32))
+        merged = [numbers.setdefault(normal(name), len(numbers)) for name in names.texts]
+        codes = np.array([*merged, -1], dtype=np.int32)[names.codes]  # the last one is that of −1
+        return cls(tuple(numbers), codes)
 
     def changed(self, size: int, names: Mapping[int, str | None]) -> Categories:
         """Those of `size` rows, at least as many as before, in which some rows have another category."""

@@ -123,7 +123,6 @@ def _carry_over(before: Snapshot, after: Snapshot, changed: _Changed) -> None:
     features = changed.texts | changed.attributes | changed.parents | changed.cold_prices
     unchanged = {
         "attribute_columns": not changed.attributes and not changed.listed,
-        "names": not changed.texts,
         "parents": not changed.parents and not changed.listed,
         "variants": not changed.parents and not changed.listed,
         "similarity": not any(row < known for row in features),
@@ -137,4 +136,6 @@ def _carry_over(before: Snapshot, after: Snapshot, changed: _Changed) -> None:
         after.__dict__["mixtures"] = after.changed_mixtures(before.mixtures, sorted(features))
     if "search" in before.__dict__:
         texts = {row: after.search_text(row) for row in changed.texts}
-        after.__dict__["search"] = before.search.changed(after.size, texts) if texts else before.search
+        after.__dict__["search"] = (
+            before.search.changed(after.size, texts, after.search_texts) if texts else before.search
+        )

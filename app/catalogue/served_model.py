@@ -10,13 +10,14 @@ from numpy.typing import NDArray
 
 from app.catalogue.categories import Categories
 from model_store import Knobs, StoredModel
+from model_store.artifact import item_texts
+from model_store.words import Words
 from ndpp import DenseKernel, Kernel, Mixture, NextItem, RelatedItems
+from ndpp.dense_kernel import DENSE_ITEMS
 from ndpp.kernel import Vector
 from ndpp.large import LARGE, LargeCatalogue
 from ndpp.sets import Attraction, SetPredictor
 
-# A dense kernel takes 8 M² bytes in each process: 87 MB for 3,300 items, 134 MB for these.
-_DENSE_ITEMS = 4_096
 # Costs in multiply-adds:
 _LISTED = 10_000  # rows that a search in a large catalogue scores, about
 _MIXING = 30  # the logarithms and exponentials of the mixture, per item
@@ -31,6 +32,7 @@ class ServedModel:
     prices: Vector  # (M,), NaN where unknown
     in_stock: NDArray[np.bool_]  # (M,), true where unknown
     categories: Categories
+    words: Words  # of the names, ids and categories of the model's items
     next_item: NextItem
     relations: RelatedItems | None  # None for versions of release 0.1, which have no lifts
     sets: SetPredictor | None  # None for versions that were not fitted to give P(set | cart)
@@ -40,7 +42,11 @@ class ServedModel:
     def of(cls, stored: StoredModel) -> ServedModel:
         """Prepare a stored model for requests."""
         items = stored.items
-        dense = DenseKernel.of(stored.kernel) if stored.kernel.size <= _DENSE_ITEMS else None
+        dense, words = stored.pairs, stored.words
+        if dense is None and stored.kernel.size <= DENSE_ITEMS:  # published by an earlier release
+            dense = DenseKernel.of(stored.kernel)
+        if words is None:
+            words = Words.of(item_texts(items))
         next_item = replace(stored.next_item, dense=dense)
         relations = None if stored.lifts is None else RelatedItems(stored.kernel, stored.lifts)
         sets = stored.set_predictor
@@ -48,9 +54,10 @@ class ServedModel:
             sets = replace(sets, next_item=next_item, relations=relations)  # with their caches
         return cls(
             stored=stored,
-            prices=np.array([np.nan if price is None else price for price in items.prices], dtype=np.float64),
-            in_stock=np.array([stock is not False for stock in items.in_stock], dtype=np.bool_),
-            categories=Categories.of(items.categories),
+            prices=items.arrays.prices,
+            in_stock=items.arrays.in_stock != 0,
+            categories=Categories.of(items.arrays.categories),
+            words=words,
             next_item=next_item,
             relations=relations,
             sets=sets,
@@ -121,5 +128,7 @@ class ServedModel:
             numbers = np.append(numbers, self.relations.between([0], [1]).lift)
         if self.large is not None:
             self.large.prepare()
+        if self.attraction is not None:
+            self.attraction.warm_up()
         if np.isnan(self.next_item.log_usual).any() or not np.isfinite(numbers).all():
             raise ValueError("a first recommendation gives numbers that are not finite")

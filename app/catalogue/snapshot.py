@@ -6,7 +6,7 @@ in a single assignment, so that no request sees half of a change.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from dataclasses import fields as dataclass_fields
 from functools import cached_property
@@ -26,6 +26,7 @@ from app.catalogue.search import SearchIndex
 from app.catalogue.served_model import ServedModel
 from app.catalogue.variants import Variants
 from app.rules.rule import Rule
+from model_store.columns import Column, Value_co
 from ndpp.arrivals import Arrivals, Similarity
 from ndpp.item_features import ItemFeatures
 from ndpp.kernel import Vector
@@ -172,44 +173,46 @@ class Snapshot:
         return AttributeColumns.of(self.size, rows)
 
     @cached_property
-    def names(self) -> list[str | None]:
-        """The names of all rows."""
-        return [self.name(row) for row in range(self.size)]
-
-    @cached_property
-    def parents(self) -> list[str | None]:
-        """The parents of all rows, None for a row that is no variant."""
-        found: list[str | None] = [None] * self.size
-        for row, record in self._described_rows:
-            found[row] = record.parent_id
-        return found
+    def parents(self) -> dict[int, str]:
+        """The parents of the rows that are variants."""
+        return {row: record.parent_id for row, record in self._described_rows if record.parent_id is not None}
 
     @cached_property
     def _columns(self) -> Columns:
         return Columns(
-            ids=(*self.model.stored.items.ids, *self.arrivals),
-            names=self.names,
+            ids=_OfRows(self.size, self.item_id),
+            names=_OfRows(self.size, self.name),
             categories=self.categories,
             prices=self.prices,
             in_stock=self.in_stock,
-            parents=self.parents,
+            parents=_OfRows(self.size, self.parents.get),
             attributes=self.attribute_columns,
         )
 
     @cached_property
     def variants(self) -> Variants:
         """Which rows are variants of each other."""
-        return Variants.of(self.parents, self.listed_row)
+        return Variants.of(self.size, self.parents, self.listed_row)
 
     @cached_property
     def search(self) -> SearchIndex:
         """The index of names, ids and categories."""
-        return SearchIndex.of([self.search_text(row) for row in range(self.size)])
+        texts = {
+            row: self.search_text(row)
+            for row, record in self._described_rows
+            if record.name is not None or record.category is not None
+        }
+        index = SearchIndex(self.model.words.size, self.model.words)
+        return index.changed(self.size, texts, self.search_texts) if texts else index
 
     def search_text(self, row: int) -> str:
         """What a search for a row's item may name."""
         parts = self.name(row), self.item_id(row), self.category(row)
         return " ".join(part for part in parts if part)
+
+    def search_texts(self) -> Iterator[str]:
+        """The same for all rows."""
+        return map(self.search_text, range(self.size))
 
     @cached_property
     def similarity(self) -> Similarity:
@@ -262,9 +265,22 @@ class Snapshot:
         # Known items are compared at the prices of the training, so that a new price changes few arrivals.
         prices = np.concatenate([self.model.prices, self.prices[self.model.kernel.size :]])
         return ItemFeatures(
-            names=[self.names[row] for row in rows],
+            names=[self.name(row) for row in rows],
             categories=[self.category(row) for row in rows],
             prices=prices[np.asarray(rows, dtype=np.intp)],
-            parents=[self.parents[row] for row in rows],
+            parents=[self.parents.get(row) for row in rows],
             attributes=[self.record(row).attributes for row in rows],
         )
+
+
+class _OfRows(Column[Value_co]):
+    """A value of every row, computed when it is asked for."""
+
+    def __init__(self, size: int, value: Callable[[int], Value_co]) -> None:
+        self._size, self._of = size, value
+
+    def __len__(self) -> int:
+        return self._size
+
+    def _value(self, row: int) -> Value_co:
+        return self._of(row)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,12 +17,14 @@ class Variants:
     exist: bool
 
     @classmethod
-    def of(cls, parents: Sequence[str | None], row_of: Callable[[str], int | None]) -> Variants:
-        """The groups of rows with these parents; a parent that is itself an item belongs to its group."""
-        groups, numbers = np.full(len(parents), -1, dtype=np.int32), dict[str, int]()
-        for row, parent in enumerate(parents):
-            if parent is not None:
-                groups[row] = numbers.setdefault(_highest(parent, parents, row_of), len(numbers))
+    def of(cls, size: int, parents: Mapping[int, str], row_of: Callable[[str], int | None]) -> Variants:
+        """The groups of `size` rows, of which some have parents.
+
+        A parent that is itself an item belongs to its group.
+        """
+        groups, numbers = np.full(size, -1, dtype=np.int32), dict[str, int]()
+        for row, parent in sorted(parents.items()):
+            groups[row] = numbers.setdefault(_highest(parent, parents, row_of), len(numbers))
         for parent, number in numbers.items():
             row_of_parent = row_of(parent)
             if row_of_parent is not None and groups[row_of_parent] < 0:
@@ -35,10 +37,12 @@ class Variants:
         return np.isin(self.groups, wanted[wanted >= 0])
 
 
-def _highest(parent: str, parents: Sequence[str | None], row_of: Callable[[str], int | None]) -> str:
+def _highest(parent: str, parents: Mapping[int, str], row_of: Callable[[str], int | None]) -> str:
     """The parent, or its own parent if it is a variant itself, and so on."""
     seen = {parent}
-    while (row := row_of(parent)) is not None and (above := parents[row]) is not None and above not in seen:
+    while (
+        (row := row_of(parent)) is not None and (above := parents.get(row)) is not None and above not in seen
+    ):
         seen.add(above)
         parent = above
     return parent

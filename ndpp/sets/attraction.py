@@ -10,9 +10,9 @@ The sum is over the size classes c of baskets, as for lifts.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
-from functools import cached_property
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
 from itertools import islice
 
 import numpy as np
@@ -22,6 +22,9 @@ from ndpp.kernel import Indices, Vector
 from ndpp.lifts import COMPLEMENT, SIZE_CLASSES, RelatedItems
 from ndpp.sets.constraints import Constraints
 
+_KEPT = 2_048  # sets, and rows, whose counts are kept: see `STARTS`
+STARTS, MORE_STARTS = 24, 120  # pairs from which sets of up to four items, and larger ones, are grown
+_WARM_SIZE = 5
 _MOST_PAIRS = 50_000  # pairs to start from, at most
 _LEAST_TOGETHER = 5  # fewer joint baskets are no evidence
 LEAST_LIFT = 1.5  # of every two items of a set
@@ -44,13 +47,6 @@ class Attraction:
     relations: RelatedItems
     baskets: BasketIndex
     least_lift: float = LEAST_LIFT
-    _partners: dict[int, Indices] = field(default_factory=dict, repr=False)  # of rows that were met
-
-    @cached_property
-    def _shares(self) -> np.ndarray[tuple[int, int], np.dtype[np.float64]]:
-        """n_ic / N_c, (M, classes)."""
-        lifts = self.relations.lifts
-        return np.asarray(lifts.class_counts / np.maximum(lifts.class_totals, 1))
 
     @cached_property
     def _pairs(self) -> tuple[Indices, Indices, Vector]:
@@ -65,10 +61,11 @@ class Attraction:
 
     def by_chance(self, sets: Indices) -> Vector:
         """Expected baskets with all items of each set (n, k) if the items were unrelated."""
-        totals = np.where(_may_hold(sets.shape[1]), self.relations.lifts.class_totals, 0)
+        lifts = self.relations.lifts
+        totals = np.where(_may_hold(sets.shape[1]), lifts.class_totals, 0)
         product = np.ones((len(sets), len(totals)))
         for column in sets.T:
-            product *= self._shares[column]
+            product *= lifts.class_counts[column] / np.maximum(lifts.class_totals, 1)  # n_ic / N_c
         expected: Vector = product @ totals
         return expected
 
@@ -83,13 +80,10 @@ class Attraction:
                 found.setdefault(frozenset(grown.rows), grown)
         return sorted(found.values(), key=lambda grown: -grown.worth)
 
-    def partners(self, row: int) -> Indices:
-        """The complements of a row with a lift of at least `least_lift`, ascending."""
-        if row not in self._partners:
-            others = self.relations.related(row, COMPLEMENT)
-            lifts = self.relations.between(np.full(len(others), row), others).lift
-            self._partners[row] = others[lifts >= self.least_lift]
-        return self._partners[row]
+    def warm_up(self) -> None:
+        """Count what a request without filters needs, so that the first one is as fast as the next."""
+        everything = Constraints(np.ones(self.relations.kernel.size))
+        self.sets(_WARM_SIZE, everything, starts=MORE_STARTS)
 
     def _starts(self, constraints: Constraints) -> Iterator[tuple[int, int]]:
         first, second, worth = self._pairs
@@ -103,33 +97,76 @@ class Attraction:
 
     def _grown(self, pair: tuple[int, int], size: int, constraints: Constraints) -> Iterator[CountedSet]:
         """The pair, and the set after each further item."""
-        rows, (numbers, _) = list(pair), self.baskets.holding(pair)
-        common = np.intersect1d(self.partners(pair[0]), self.partners(pair[1]))
-        common = common[constraints.allowed[common]]
+        rows: tuple[int, ...] = pair
         while True:
-            yield self._counted(rows, len(numbers), constraints)
+            grown = self._known(rows)
+            factor = float(np.exp(constraints.log_factors[list(rows)].sum()))
+            yield CountedSet(rows, grown.together, grown.by_chance, grown.worth * factor)
             if len(rows) == size:
                 return
-            items, sizes = self.baskets.contents(numbers)
-            together = np.bincount(items, minlength=len(self._shares))[common].astype(np.float64)
-            extended = np.column_stack([np.tile(rows, (len(common), 1)), common]).astype(np.intp)
-            worth = _worth(together, self.by_chance(extended)) * np.exp(constraints.log_factors[common])
-            worth[together < _LEAST_TOGETHER] = 0.0
-            order = common[np.argsort(-worth, kind="stable")[: np.count_nonzero(worth)]].tolist()
+            worth = grown.further_worth * constraints.allowed[grown.further]
+            places = np.flatnonzero(worth)
+            worth = worth[places] * np.exp(constraints.log_factors[grown.further[places]])
+            order = grown.further[places[np.argsort(-worth, kind="stable")]].tolist()
             best = next((row for row in order if constraints.allows([*rows, row])), None)
             if best is None:
                 return
-            owners = np.repeat(np.arange(len(numbers)), sizes)
-            numbers = numbers[owners[items == best]]
-            rows.append(best)
-            common = np.intersect1d(common, self.partners(best))
+            rows = *rows, best
 
-    def _counted(self, rows: list[int], together: int, constraints: Constraints) -> CountedSet:
-        expected = float(self.by_chance(np.array([rows]))[0])
-        worth = float(_worth(np.array([float(together)]), np.array([expected]))[0])
-        return CountedSet(
-            tuple(rows), together, expected, worth * float(np.exp(constraints.log_factors[rows].sum()))
+    @cached_property
+    def partners(self) -> Callable[[int], Indices]:
+        """The complements of a row with a lift of at least `least_lift`, ascending."""
+        return lru_cache(_KEPT)(self._partners)
+
+    @cached_property
+    def _known(self) -> Callable[[tuple[int, ...]], _Grown]:
+        return lru_cache(_KEPT)(self._counted)
+
+    @cached_property
+    def _baskets_with(self) -> Callable[[tuple[int, ...]], Indices]:
+        return lru_cache(2)(self._holding)  # a set and the same with one item more
+
+    def _partners(self, row: int) -> Indices:
+        others = self.relations.related(row, COMPLEMENT)
+        lifts = self.relations.between(np.full(len(others), row), others).lift
+        return others[lifts >= self.least_lift]
+
+    def _holding(self, rows: tuple[int, ...]) -> Indices:
+        """The baskets that hold all rows of a set, among those listed for its first two."""
+        if len(rows) == 2:
+            return self.baskets.holding(rows)[0]
+        numbers = self._baskets_with(rows[:-1])
+        items, sizes = self.baskets.contents(numbers)
+        holding: Indices = numbers[np.repeat(np.arange(len(numbers)), sizes)[items == rows[-1]]]
+        return holding
+
+    def _counted(self, rows: tuple[int, ...]) -> _Grown:
+        numbers, expected = self._baskets_with(rows), self.by_chance(np.array([rows]))
+        before = self.partners(rows[0]) if len(rows) == 2 else self._known(rows[:-1]).further
+        further = np.intersect1d(before, self.partners(rows[-1]))
+        items, _ = self.baskets.contents(numbers)
+        together = np.bincount(items, minlength=self.relations.kernel.size)[further].astype(np.float64)
+        extended = np.column_stack([np.tile(rows, (len(further), 1)), further]).astype(np.intp)
+        worth = _worth(together, self.by_chance(extended))
+        worth[together < _LEAST_TOGETHER] = 0.0
+        return _Grown(
+            together=len(numbers),
+            by_chance=float(expected[0]),
+            worth=float(_worth(np.array([float(len(numbers))]), expected)[0]),
+            further=further,
+            further_worth=worth,
         )
+
+
+@dataclass(frozen=True, slots=True)
+class _Grown:
+    """A set in growth: its counts, and the items that are complements of all of it."""
+
+    together: int
+    by_chance: float
+    worth: float
+    further: Indices
+    further_worth: Vector  # of the set with one of them; 0 if too few baskets hold it
 
 
 def disjoint(sets: Iterable[CountedSet], most: int) -> list[CountedSet]:

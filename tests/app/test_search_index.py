@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from rapidfuzz.distance import OSA
 
 from app.catalogue import search
-from app.catalogue.search import SearchIndex, words_of
+from app.catalogue.search import SearchIndex
+from model_store.words import words_of
 
 letters = st.text("abé1", min_size=1, max_size=7)
 sentences = st.lists(letters, max_size=5).map(" ".join)
@@ -92,7 +93,7 @@ def test_changed_index_equals_a_new_one(
             after = [*history[-1], *[""] * (size - len(history[-1]))]
             for row, text in step.items():
                 after[row] = text
-            indices.append(indices[-1].changed(size, step))
+            indices.append(indices[-1].changed(size, step, lambda after=after: after))
             history.append(after)
         for each, expected in zip(indices, history, strict=True):  # also the old ones
             assert each.size == len(expected)
@@ -179,4 +180,4 @@ def test_blank_query_matches_all_rows_and_one_without_words_none() -> None:
 
 def test_empty_index_finds_nothing() -> None:
     assert SearchIndex.of([]).matches("cheese").tolist() == []
-    assert SearchIndex.of([]).changed(2, {1: "cheese"}).matches("chese").tolist() == [1]
+    assert SearchIndex.of([]).changed(2, {1: "cheese"}, list).matches("chese").tolist() == [1]

@@ -134,7 +134,7 @@ def test_verify_and_activate_refuse_a_damaged_version(filled: tuple[ModelStore, 
     store, old, new = filled
     result = run("verify", old, "--store", store.location)
     assert (result.returncode, result.stderr) == (0, "")
-    assert f"{old} is valid: 5 files" in result.stdout
+    assert f"{old} is valid: 8 files" in result.stdout
     path = Path(store.location) / new / "kernel.safetensors"
     path.write_bytes(path.read_bytes()[:-1] + b"\x00")
     for command in ("verify", "activate"):

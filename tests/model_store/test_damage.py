@@ -25,7 +25,15 @@ from model_store.manifest import parse_manifest
 
 ROOT = Path(__file__).parents[2]  # where the subprocesses find the package `tests`
 Drafts = Callable[..., Draft]
-FILES = ["kernel.safetensors", "items.json", "relevance.npz", "report.html", "manifest.json"]
+FILES = [
+    "kernel.safetensors",
+    "items.json",
+    "items.safetensors",
+    "pairs.safetensors",
+    "relevance.safetensors",
+    "report.html",
+    "manifest.json",
+]
 
 
 @pytest.fixture
@@ -92,7 +100,7 @@ def test_every_flipped_bit_of_a_manifest_is_found(bad: Path) -> None:
 
 def test_damage_without_verification_is_a_damaged_model_error(store: ModelStore, bad: Path) -> None:
     """With `verify=False` a flipped byte may go unnoticed, but if it breaks the file the error names it."""
-    for name in ("kernel.safetensors", "items.json", "relevance.npz"):
+    for name in ("kernel.safetensors", "items.safetensors", "relevance.safetensors", "words.safetensors"):
         data = (bad / name).read_bytes()
         seen = 0
         for position in range(0, len(data), 3):

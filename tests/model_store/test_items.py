@@ -1,6 +1,11 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
+import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from model_store import Items
 
@@ -49,3 +54,45 @@ def test_large_catalogue_round_trip() -> None:
 def test_items_are_immutable() -> None:
     with pytest.raises(AttributeError):
         Items(ids=("a",)).ids = ("b",)  # type: ignore[misc]
+
+
+def test_columns_are_sequences_of_objects() -> None:
+    items = Items(
+        ("a", "b", "c"), names=("A", None, ""), categories=("x", "y", "x"), in_stock=(True, False, None)
+    )
+    assert (items.names[0], items.names[-1], items.names[1:]) == ("A", "", (None, ""))
+    assert [type(stock) for stock in items.in_stock] == [bool, bool, type(None)]
+    with pytest.raises(IndexError):
+        items.names[3]
+    assert items.arrays.category_codes.tolist() == [0, 1, 0]
+
+
+@given(st.lists(st.text(min_size=1, max_size=4), unique=True, min_size=1, max_size=40), st.text(max_size=4))
+def test_rows_are_those_of_a_dictionary(ids: list[str], other: str) -> None:
+    items, rows = Items(ids), {item_id: row for row, item_id in enumerate(ids)}
+    assert items.ids == ids
+    assert items.rows_of_each([*ids, other]) == [rows.get(item_id, -1) for item_id in [*ids, other]]
+
+
+def test_half_of_a_surrogate_pair_is_kept() -> None:
+    items = Items(("\ud800", "b"))
+    assert (items.ids[0], items.row_of("\ud800")) == ("\ud800", 0)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"hashed": np.array([0, 2], dtype=np.int32)}, "hash table"),
+        ({"buckets": np.array([0, 2], dtype=np.int32)}, "hash table"),
+        ({"category_codes": np.array([0, 1], dtype=np.int32)}, "category that does not exist"),
+        ({"prices": np.zeros(3)}, "the columns of items"),
+        ({"name_offsets": np.array([0, 2, 1], dtype=np.int64)}, "offsets of the item names"),
+    ],
+)
+def test_damaged_arrays_are_refused(change: dict[str, np.ndarray], message: str) -> None:
+    arrays = Items(("a", "b"), categories=("x", None)).arrays
+    arrays.check(2)
+    with pytest.raises(ValueError, match=message):
+        replace(arrays, **change).check(2)
+    with pytest.raises(ValueError, match="the kernel has 3 items"):
+        arrays.check(3)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable
 from dataclasses import fields
 from pathlib import Path
@@ -25,6 +26,8 @@ from model_store import (
     UnknownFileError,
     UnknownVersionError,
 )
+from model_store.manifest import FileEntry
+from ndpp import DenseKernel
 from ndpp.arrivals import ArrivalWeights
 from ndpp.basket_sizes import FEATURES, BasketSizes
 from ndpp.coherence import CoherenceScale
@@ -72,10 +75,52 @@ def test_published_model_is_read_back_unchanged(any_store: ModelStore, draft: Dr
     assert set(manifest.files) == {
         "kernel.safetensors",
         "items.json",
-        "relevance.npz",
+        "items.safetensors",
+        "words.safetensors",
+        "pairs.safetensors",
+        "relevance.safetensors",
         "report.html",
         "report.json",
     }
+
+
+def test_version_of_release_0_2_is_read(store: ModelStore, draft: Drafts) -> None:
+    """It has `relevance.npz`, and neither words nor pairs nor arrays of items."""
+    version = store.publish(draft())
+    new = store.open(version)
+    assert new.relevance is not None
+    folder = Path(store.location) / version
+    for name in ("items", "words", "pairs", "relevance"):
+        (folder / f"{name}.safetensors").unlink()
+    arrays = {field.name: getattr(new.relevance, field.name) for field in fields(new.relevance)}
+    np.savez(folder / "relevance.npz", **{name: array for name, array in arrays.items() if array is not None})
+    files = {
+        path.name: FileEntry(sha256=hashlib.sha256(path.read_bytes()).hexdigest(), bytes=path.stat().st_size)
+        for path in folder.iterdir()
+        if path.name != "manifest.json"
+    }
+    manifest = new.manifest.model_copy(update={"files": files, "format_version": 2})
+    (folder / "manifest.json").write_bytes(manifest.to_json())
+    old = store.open(version)
+    assert (old.words, old.pairs) == (None, None)
+    assert (old.items.ids, old.items.names, old.items.prices) == (
+        new.items.ids,
+        new.items.names,
+        new.items.prices,
+    )
+    assert old.relevance is not None
+    for name, array in arrays.items():
+        np.testing.assert_array_equal(getattr(old.relevance, name), array)
+
+
+def test_words_and_pairs_are_those_of_items_and_kernel(any_store: ModelStore, draft: Drafts) -> None:
+    model = any_store.open(any_store.publish(draft()))
+    assert model.words is not None and model.pairs is not None
+    assert model.words.words == sorted({"kaffee", "fur", "zwei", "item", "drinks", *map(str, range(7))})
+    assert np.flatnonzero(model.words.scores(["kaffee"])).tolist() == [0]
+    expected = DenseKernel.of(model.kernel)
+    np.testing.assert_array_equal(model.pairs.forward, expected.forward)
+    np.testing.assert_array_equal(model.pairs.backward, expected.backward)
 
 
 def test_weights_of_arrivals_are_read_back_and_have_defaults(any_store: ModelStore, draft: Drafts) -> None:

@@ -50,6 +50,36 @@ def test_filters_limits_and_boosts_apply_to_sets_without_a_cart() -> None:
     assert all(sum(each.rows) <= 2 for each in attraction().sets(3, cheap, starts=20))
 
 
+def grown_plainly(pair: tuple[int, int], factors: np.ndarray, size: int) -> list[tuple[int, ...]]:
+    """The pair, and the set after each further item: the complement of all with the highest worth."""
+    partners, rows, found = attraction().partners, pair, [pair]
+    while len(rows) < size:
+        worth = {}
+        for row in set.intersection(*(set(partners(each).tolist()) for each in rows)):
+            together = sum({*rows, row} <= set(basket) for basket in baskets())
+            if together >= 5 and factors[row] > 0:
+                worth[row] = (together - by_chance((*rows, row))) * factors[row]
+        if max(worth.values(), default=0.0) <= 0:
+            break
+        rows = *rows, max(worth, key=lambda row: worth[row])
+        found.append(rows)
+    return found
+
+
+def test_counts_kept_of_one_question_serve_another() -> None:
+    """One object answers questions with different filters and boosts as plain growth does."""
+    shared, rng = attraction(), np.random.default_rng(0)
+    for _ in range(20):
+        factors = rng.choice([0.0, 0.5, 1.0, 1.0, 2.0], SIZE)
+        found = shared.sets(4, Constraints(factors), starts=20)
+        pairs = [each.rows for each in found if len(each.rows) == 2]
+        grown = [rows for pair in pairs for rows in grown_plainly((pair[0], pair[1]), factors, 4)]
+        assert {frozenset(each.rows) for each in found} == {frozenset(rows) for rows in grown}
+        for each in found:
+            expected = (each.together - by_chance(each.rows)) * np.prod(factors[list(each.rows)])
+            assert each.worth == pytest.approx(expected)
+
+
 def test_least_lift_excludes_weaker_pairs() -> None:
     relations = predictor().relations
     picky = Attraction(predictor().relations, predictor().baskets, least_lift=2.9)
