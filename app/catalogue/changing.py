@@ -41,6 +41,11 @@ class _Changed:
     listed: set[int] = field(default_factory=set)  # deleted, or no longer deleted
     parents: set[int] = field(default_factory=set)
 
+    @property
+    def features(self) -> set[int]:
+        """The rows that resemble others more or less than before."""
+        return self.texts | self.attributes | self.parents | self.cold_prices
+
 
 def with_records(before: Snapshot, records: Mapping[str, Record], item_ids: Iterable[str]) -> Snapshot:
     """The snapshot with these records, in which those of `item_ids` are new, changed or removed.
@@ -72,6 +77,12 @@ def with_records(before: Snapshot, records: Mapping[str, Record], item_ids: Iter
     categories = before.categories
     if changed.categories:
         categories = categories.changed(size, changed.categories)
+    features = changed.features
+    mixtures = before.mixtures.changed(
+        len(rows),
+        [row - known for row in features if row >= known],
+        known=any(row < known for row in features),
+    )
     after = replace(
         before,
         records=records,
@@ -81,6 +92,7 @@ def with_records(before: Snapshot, records: Mapping[str, Record], item_ids: Iter
         boosts=boosts,
         deleted=deleted,
         categories=categories,
+        mixtures=mixtures,
     )
     _carry_over(before, after, changed)
     return after
@@ -109,7 +121,8 @@ def _note(changed: _Changed, snapshot: Snapshot, row: int, old: Record, new: Rec
         changed.texts.add(row)
     if snapshot.is_cold(row) and new.price != old.price:
         changed.cold_prices.add(row)
-    if is_new or new.attributes != old.attributes:
+    # As text: 1 and True are equal.
+    if is_new or repr(new.attributes) != repr(old.attributes):
         changed.attributes.add(row)
     if is_new or new.parent_id != old.parent_id:
         changed.parents.add(row)
@@ -119,22 +132,18 @@ def _note(changed: _Changed, snapshot: Snapshot, row: int, old: Record, new: Rec
 
 def _carry_over(before: Snapshot, after: Snapshot, changed: _Changed) -> None:
     """Keep what was computed from parts of the snapshot that have not changed."""
-    known = before.model.kernel.size
-    features = changed.texts | changed.attributes | changed.parents | changed.cold_prices
+    same_mixtures = after.mixtures.arrivals is before.mixtures.arrivals
     unchanged = {
         "attribute_columns": not changed.attributes and not changed.listed,
         "names": not changed.texts,
         "parents": not changed.parents and not changed.listed,
         "variants": not changed.parents and not changed.listed,
-        "similarity": not any(row < known for row in features),
-        "moved_mixtures": not features,
-        "log_usual": not features,
+        "moved_mixtures": same_mixtures,
+        "log_usual": same_mixtures,
     }
     for name, is_unchanged in unchanged.items():
         if is_unchanged and name in before.__dict__:
             after.__dict__[name] = before.__dict__[name]
-    if "similarity" in after.__dict__ and before.mixtures is not None:
-        after.__dict__["mixtures"] = after.changed_mixtures(before.mixtures, sorted(features))
     if "search" in before.__dict__:
         texts = {row: after.search_text(row) for row in changed.texts}
         after.__dict__["search"] = before.search.changed(after.size, texts) if texts else before.search
