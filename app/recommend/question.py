@@ -13,7 +13,7 @@ from typing import Generic, TypeVar
 import numpy as np
 
 from app.carts.store import Cart, CartStore, found_cart
-from app.catalogue.filters import factors
+from app.catalogue.filters import factors, in_categories
 from app.catalogue.holder import SnapshotHolder
 from app.catalogue.snapshot import Snapshot
 from app.http.inputs import Strict
@@ -32,7 +32,8 @@ from ndpp.limits import Limit
 class KnownCart:
     """The items of a cart that the model knows, as rows, and the ids of the others.
 
-    An item that the model does not know but the shop has is represented by the most similar known item.
+    An item that the model does not know but the shop has is represented by the most similar known item, if it
+    resembles any.
     """
 
     cart_id: str | None
@@ -66,7 +67,7 @@ class KnownCart:
             if row is not None:
                 rows[row] = listed[row] = None
                 continue
-            arrival = snapshot.arrival_rows.get(item_id)
+            arrival = snapshot.listed_row(item_id)
             if arrival is not None:
                 listed[arrival] = None
                 row = snapshot.most_similar(arrival) if represent else None
@@ -143,7 +144,8 @@ class Question(Generic[Options_co]):
     def limits(self) -> list[Limit]:
         """Limits on the items of an answer: those of rules, and one variant of each parent."""
         variants = self.snapshot.variants
-        return [Limit(variants.groups, 1), *self.effects.limits] if variants.exist else self.effects.limits
+        one_of_each = [Limit(variants.groups, 1, for_pins=True)] if variants.exist else []
+        return [*one_of_each, *self.effects.limits]
 
     @property
     def history(self) -> History | None:
@@ -188,7 +190,8 @@ def factors_of(question: Question[Preferences]) -> Vector:
         found[snapshot.variants.others(cart.listed)] = 0.0
     if options.boosts is not None:
         for category, factor in options.boosts.categories.items():
-            found *= np.where(snapshot.categories.mask(category), factor, 1.0)
+            chosen = in_categories(snapshot, [category], options.place("boosts.categories"))
+            found *= np.where(chosen, factor, 1.0)
         for item_id, factor in options.boosts.items.items():
             if (row := snapshot.listed_row(item_id)) is not None:
                 found[row] *= factor
