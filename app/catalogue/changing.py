@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from app.catalogue.categories import is_same
 from app.catalogue.records import NO_RECORD, Record
 from app.catalogue.served_model import ServedModel
 from app.catalogue.snapshot import Snapshot
@@ -75,8 +76,8 @@ def with_records(before: Snapshot, records: Mapping[str, Record], item_ids: Iter
         deleted[row] = record.deleted or (known_row is None and not _is_arrival(record))
         _note(changed, before, row, before.records.get(item_id, NO_RECORD), record)
     categories = before.categories
-    if changed.categories:
-        categories = categories.changed(size, changed.categories)
+    if changed.categories or changed.listed:
+        categories = categories.changed(changed.categories, deleted)
     features = changed.features
     mixtures = before.mixtures.changed(
         len(rows),
@@ -114,7 +115,7 @@ def _note(changed: _Changed, snapshot: Snapshot, row: int, old: Record, new: Rec
     is_new, category = row >= snapshot.size, new.category
     if category is None and not snapshot.is_cold(row):
         category = snapshot.model.stored.items.categories[row]
-    if is_new or category != snapshot.category(row):
+    if is_new or not is_same(category, snapshot.category(row)):
         changed.categories[row] = category
         changed.texts.add(row)
     if is_new or new.name != old.name:

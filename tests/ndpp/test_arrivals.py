@@ -193,3 +193,11 @@ def test_rows_of_some_arrivals_are_replaced() -> None:
     assert swapped.neighbours_of(2)
     assert swapped.with_rows(np.array([0]), similarity.arrivals(ItemFeatures.of(["soap"]))).alone == set()
     assert three.with_rows(np.array([1]), nothing).alone == {1}
+
+
+def test_upper_and_lower_case_of_categories_are_the_same() -> None:
+    known = ItemFeatures.of(["a", "b"], ["Drinks > Wine", "drinks > Beer"])
+    new = ItemFeatures.of([None, None], ["DRINKS > wine", "Drinks > Wine"])
+    table = Similarity.of(known, np.full(2, 0.5), ArrivalWeights()).alike
+    np.testing.assert_array_equal(table.table(new, 0), table.table(new, 1))
+    assert table.table(new, 0)[0].tolist() == [1.0, 0.5]
