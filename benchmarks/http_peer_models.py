@@ -22,7 +22,7 @@ def write_peers(folder: Path, copies: Copies, relevance: Relevance, carts: Itera
     folder.mkdir()
     index = copies.trained.stored.baskets
     assert index is not None
-    known = Baskets(copies.trained.stored.items.ids, np.array(index.items), np.array(index.offsets))
+    known = Baskets(tuple(copies.trained.stored.items.ids), np.array(index.items), np.array(index.offsets))
     if copies.size <= DENSE_ITEMS:
         _write_dense_ease(folder, copies, known, carts)
     else:

@@ -111,7 +111,7 @@ def large_model(copies: Copies) -> Draft:
     stored, rng = copies.trained.stored, np.random.default_rng(copies.size)
     manifest, item = stored.manifest, copies.origin[1]
     items = _items(copies)
-    baskets = _baskets(copies, items.ids, rng)
+    baskets = _baskets(copies, tuple(items.ids), rng)
     lifts, sizes, bundles = stored.lifts, stored.basket_sizes, stored.top_bundles
     return Draft(
         kernel=_kernel(copies, rng),

@@ -125,7 +125,7 @@ class _Search:
         while True:
             listed = self._listed(rows, known, total)
             # One more item than asked for shows how close the next one is.
-            ranked = choose(shares, self.wanted.k + 1, listed, None, self.wanted.limits)
+            ranked = choose(shares, self.wanted.k, listed, None, self.wanted.limits, spare=1)
             others = self._not_ruled_out(bounds, rows, ranked, listed)
             if others is None:
                 return None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -64,7 +64,9 @@ class Limits:
     """What a list must fulfil."""
 
     groups: Sequence[Limit] = ()
-    pins: Sequence[tuple[int, int]] = ()  # a row and its position from 1
+    # A row and its position from 1. The first ones go first: a later one gets the next position that is free.
+    # Left out are those with factor 0, over a limit for pins, or beyond the end of the list.
+    pins: Sequence[tuple[int, int]] = ()
 
 
 NO_LIMITS = Limits()
@@ -75,9 +77,8 @@ def best_items(
 ) -> Ranked:
     """The k items with the highest P(i | cart) · factor, or the first k of `order`; never items with P = 0.
 
-    Pinned items are at their positions, unless their factor is 0. The others are taken in order as long as no
-    limit is reached. P of the whole catalogue comes from gains in the precision of F, P of the candidates
-    from float64.
+    Pinned items are at their positions. The others are taken in order as long as no limit is reached. P of
+    the whole catalogue comes from gains in the precision of F, P of the candidates from float64.
     """
     weights = prediction.probabilities * factors
     marks = weights if order.prediction is None else order.prediction.probabilities * factors
@@ -99,14 +100,19 @@ class Listed:
     total: float  # Σ P · factor over all items that may appear
 
 
-def choose(prediction: Shares, k: int, listed: Listed, ordering: Shares | None, limits: Limits) -> Ranked:
-    """The first k of the listed rows; `ordering` is the prediction that orders them, if it is another."""
+def choose(
+    prediction: Shares, k: int, listed: Listed, ordering: Shares | None, limits: Limits, *, spare: int = 0
+) -> Ranked:
+    """The first k of the listed rows, and `spare` more that would be next.
+
+    `ordering` is the prediction that orders them, if it is another.
+    """
     rows, factors, marks = listed.rows, listed.factors, np.array(listed.marks)
-    places = [(np.searchsorted(rows, row), row, position) for row, position in limits.pins]
-    pins = [(row, position) for place, row, position in places if factors[place] > 0][:k]
-    pinned = np.array(sorted(row for row, _ in pins), dtype=np.intp)
+    pins = _pinned(k, listed, limits)
+    pinned = np.array(sorted(pins.values()), dtype=np.intp)
+    k += spare
     place_of_pins = np.searchsorted(rows, pinned)
-    room = Room(limits.groups, [row for row, _ in pins])
+    room = Room(limits.groups, list(pins.values()))
     found = [_Part.of(prediction, pinned, factors[place_of_pins])]
     marks[place_of_pins] = 0.0
     while len(room.taken) < k:
@@ -157,18 +163,22 @@ class Room:
         self._limits = limits
         self._counts = [Counter(limit.groups[self.taken].tolist()) for limit in limits]
 
+    def fits(self, row: int) -> bool:
+        """Whether no limit is reached for a row."""
+        counted = zip(self._limits, self._counts, strict=True)
+        return all(
+            limit.groups[row] < 0 or count[int(limit.groups[row])] < limit.most for limit, count in counted
+        )
+
     def take(self, rows: Iterable[int], most: int) -> None:
         """Take rows in order until there are `most`."""
         for row in rows:
             if len(self.taken) >= most:
                 return
-            numbers = [int(limit.groups[row]) for limit in self._limits]
-            each = zip(numbers, self._counts, self._limits, strict=True)
-            if any(number >= 0 and count[number] >= limit.most for number, count, limit in each):
-                continue
-            self.taken.append(row)
-            for number, count in zip(numbers, self._counts, strict=True):
-                count[number] += 1
+            if self.fits(row):
+                self.taken.append(row)
+                for limit, count in zip(self._limits, self._counts, strict=True):
+                    count[int(limit.groups[row])] += 1
 
     def full(self, rows: Indices) -> Flags | slice:
         """Which of these rows no longer fit."""
@@ -197,12 +207,21 @@ def _first(marks: Vector, count: int) -> Indices:
     return np.flatnonzero((marks >= _MARGIN * lowest) & (marks > 0))
 
 
-def _placed(rows: list[int], pins: Sequence[tuple[int, int]]) -> list[int]:
-    """The rows with the pinned ones at their positions; of two with the same one, the first gets it."""
-    listed = list(rows)
-    for row, position in sorted(pins, key=lambda pin: pin[1]):
-        place = position - 1
-        while place < len(listed) and listed[place] in {pin for pin, at in pins if at == position}:
-            place += 1
-        listed.insert(place, row)
-    return listed
+def _pinned(k: int, listed: Listed, limits: Limits) -> dict[int, int]:
+    """The pinned rows by their places from 0, of k."""
+    found, room = dict[int, int](), Room([limit for limit in limits.groups if limit.for_pins], [])
+    for row, position in limits.pins:
+        place = next((place for place in range(position - 1, k) if place not in found), None)
+        shown = listed.factors[np.searchsorted(listed.rows, row)] > 0 and row not in room.taken
+        if place is not None and shown and room.fits(row):
+            found[place] = row
+            room.take([row], k)
+    return found
+
+
+def _placed(rows: list[int], pins: Mapping[int, int]) -> list[int]:
+    """The rows with the pinned ones at their places, or at the end if there are too few before."""
+    placed = list(rows)
+    for place, row in sorted(pins.items()):
+        placed.insert(place, row)
+    return placed

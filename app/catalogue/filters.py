@@ -102,7 +102,8 @@ def _factors(
     if filters.max_price is not None:
         found *= snapshot.prices <= filters.max_price
     for category, factor in boosts.items():
-        found *= np.where(snapshot.categories.mask(category), factor, 1.0)
+        chosen = in_categories(snapshot, [category], filters.place("boosts.categories"))
+        found *= np.where(chosen, factor, 1.0)
     found.flags.writeable = False
     return found
 

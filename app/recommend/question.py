@@ -33,7 +33,8 @@ from ndpp.selection import Selection
 class KnownCart:
     """The items of a cart that the model knows, as rows, and the ids of the others.
 
-    An item that the model does not know but the shop has is represented by the most similar known item.
+    An item that the model does not know but the shop has is represented by the most similar known item, if it
+    resembles any.
     """
 
     cart_id: str | None
@@ -67,7 +68,7 @@ class KnownCart:
             if row is not None:
                 rows[row] = listed[row] = None
                 continue
-            arrival = snapshot.arrival_rows.get(item_id)
+            arrival = snapshot.listed_row(item_id)
             if arrival is not None:
                 listed[arrival] = None
                 row = snapshot.most_similar(arrival) if represent else None
@@ -144,7 +145,8 @@ class Question(Generic[Options_co]):
     def limits(self) -> list[Limit]:
         """Limits on the items of an answer: those of rules, and one variant of each parent."""
         variants = self.snapshot.variants
-        return [Limit(variants.groups, 1), *self.effects.limits] if variants.exist else self.effects.limits
+        one_of_each = [Limit(variants.groups, 1, for_pins=True)] if variants.exist else []
+        return [*one_of_each, *self.effects.limits]
 
     @property
     def history(self) -> History | None:

@@ -150,7 +150,7 @@ def _scored(snapshot: Snapshot, prediction: Prediction) -> Scored:
 
 def _limits(question: Question[RecommendOptions]) -> Limits:
     """What the list must fulfil: rules, and one variant of each parent."""
-    in_cart = set(question.cart.listed)
+    in_cart = {*question.cart.listed, *question.cart.rows}
     pins = [(row, position) for row, position in question.effects.pins if row not in in_cart]
     return Limits(question.limits, pins)
 
