@@ -167,8 +167,11 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
 async def _wait_for_first_polls(services: Services) -> None:
     """Accept requests only after the model and the catalogue are loaded, if there are any.
 
-    A model store or a Redis that hangs delays the start by a few seconds only.
+    A model store or a Redis that hangs delays the start by a few seconds only. What they have sent is waited
+    for: a shop without its deletions, stock and rules would be wrong.
     """
-    deadline = monotonic() + _FIRST_POLLS_SECONDS
-    while not services.watchers.all_have_polled and (monotonic() < deadline or services.models.loading):
+    deadline, parts = monotonic() + _FIRST_POLLS_SECONDS, (services.models, services.catalogue)
+    while not services.watchers.all_have_polled:
+        if monotonic() >= deadline and not any(part.loading for part in parts):
+            break
         await asyncio.sleep(0.01)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.http import publish
+from benchmarks.random_model import publish
 from model_store import ModelStore
 from ndpp import RelatedItems
 from ndpp.lifts import Prior
@@ -47,7 +47,7 @@ def measure_speed(predictor: SetPredictor, carts: Sequence[ItemRows]) -> dict[st
 
 
 def synthetic_predictor(items: int) -> tuple[SetPredictor, list[ItemRows]]:
-    """A predictor on the random model and baskets of `benchmarks.http`, and carts from its baskets."""
+    """A predictor on the model and the baskets of `benchmarks.random_model`, and carts from its baskets."""
     with tempfile.TemporaryDirectory() as scratch:
         publish(Path(scratch) / "store", items)
         stored = ModelStore(Path(scratch) / "store").open()

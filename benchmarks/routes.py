@@ -36,7 +36,9 @@ def _answer() -> Recommendations:
         )
         for rank in range(1, 11)
     ]
-    return Recommendations("20261116-021530-3f9a1c", ConsideredCart("me", ["a"], [], []), items, None, 0.8)
+    return Recommendations(
+        "20261116-021530-3f9a1c", ConsideredCart("me", ["a"], [], []), items, True, 0.0, None, 0.8
+    )
 
 
 _ANSWER, _JSON, _read = _answer(), TypeAdapter(Recommendations), query_reader(_Query)

@@ -26,8 +26,9 @@ from app.main import create_app
 from app.redis.embedded import EmbeddedValkey
 from app.settings import Settings
 from app.shoppers.store import BoughtBasket, ProfileChange, ProfileStore
-from benchmarks.http import CART, MIXTURE, VIEWS, publish
+from benchmarks.http_shop import CART, VIEWS
 from benchmarks.machine import describe_machine, save_results
+from benchmarks.random_model import MIXTURE, publish
 from ndpp.mixture import Own
 
 _SIZES = (1_000, 3_300, 10_000)

@@ -25,8 +25,9 @@ from typing import Any
 import httpx
 import numpy as np
 
-from benchmarks.http import CART, publish
+from benchmarks.http_shop import CART
 from benchmarks.machine import describe_machine, save_results
+from benchmarks.random_model import publish
 
 _ITEMS = 100_000
 _AT_ONCE = 10_000

@@ -23,7 +23,7 @@ import typer
 from numpy.typing import NDArray
 from rich.console import Console
 
-from benchmarks.http import running, wait_for
+from benchmarks.http_servers import running
 from benchmarks.machine import RESULTS, describe_machine, save_results
 from benchmarks.quality import data_sets
 from benchmarks.truth_judge import judge
@@ -129,10 +129,11 @@ def _serving(store: Path) -> Iterator[httpx.Client]:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = int(probe.getsockname()[1])
-    serve = ["app", "serve", "--port", str(port), "--store", str(store)]
-    url = f"http://127.0.0.1:{port}"
-    with running(serve, TRIPOD_RATE_LIMIT="0"), httpx.Client(base_url=url, timeout=60) as service:
-        wait_for(f"{url}/readyz")
+    serve, url = ["app", "serve", "--store", str(store)], f"http://127.0.0.1:{port}"
+    with (
+        running(serve, port, "/readyz", TRIPOD_RATE_LIMIT="0"),
+        httpx.Client(base_url=url, timeout=60) as service,
+    ):
         yield service
 
 

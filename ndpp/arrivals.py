@@ -49,6 +49,7 @@ class Arrivals:
     neighbours: Indices  # (A, n): rows of known items; 0 where the weight is 0
     weights: Matrix  # (A, n): W_ij, 0 beyond the last neighbour
     shape: float  # see `ArrivalWeights`
+    alone: frozenset[int] = frozenset()  # the places of those that resemble no known item
 
     def __len__(self) -> int:
         return len(self.neighbours)
@@ -59,17 +60,30 @@ class Arrivals:
         return found
 
     def neighbours_of(self, place: int) -> list[int]:
-        """The known items that resemble an arrival, most similar first."""
+        """The known items that resemble an arrival, most similar first; none if it is alone."""
+        if place in self.alone:
+            return []
         found: list[int] = self.neighbours[place][self.weights[place] > 0].tolist()
         return found
 
-    def with_rows(self, size: int, places: Indices, rows: Arrivals) -> Arrivals:
-        """`size` arrivals, at least as many as these, with other rows at some places."""
-        neighbours = np.zeros((size, self.neighbours.shape[1]), dtype=self.neighbours.dtype)
-        weights = np.zeros_like(neighbours, dtype=np.float64)
-        neighbours[: len(self)], weights[: len(self)] = self.neighbours, self.weights
+    @classmethod
+    def none(cls) -> Arrivals:
+        """No arrivals."""
+        return cls(np.zeros((0, NEIGHBOURS), dtype=np.intp), np.zeros((0, NEIGHBOURS)), 1.0)
+
+    def longer(self, size: int) -> Arrivals:
+        """`size` arrivals, at least as many as these: the new ones have no neighbours."""
+        if size == len(self):
+            return self
+        more = ((0, size - len(self)), (0, 0))
+        return replace(self, neighbours=np.pad(self.neighbours, more), weights=np.pad(self.weights, more))
+
+    def with_rows(self, places: Indices, rows: Arrivals) -> Arrivals:
+        """The arrivals with other rows at some places."""
+        neighbours, weights = self.neighbours.copy(), self.weights.copy()
         neighbours[places], weights[places] = rows.neighbours, rows.weights
-        return replace(self, neighbours=neighbours, weights=weights)
+        alone = self.alone.difference(places.tolist()).union(places[list(rows.alone)].tolist())
+        return Arrivals(neighbours, weights, rows.shape, alone)
 
     def moved_by(self, purchases: Vector, baskets: Vector, basket_shares: Vector) -> Arrivals:
         """The arrivals after `purchases` of each in `baskets` new baskets since its arrival, both (A,).
@@ -117,6 +131,7 @@ class Similarity:
             np.zeros((len(new), NEIGHBOURS), dtype=np.intp),
             np.zeros((len(new), NEIGHBOURS)),
         )
+        alone = set[int]()
         for place in range(len(new) if allowed.any() else 0):
             table = self.alike.table(new, place)
             rows = self.neighbours(table, NEIGHBOURS, allowed)
@@ -125,10 +140,11 @@ class Similarity:
                 scores = self.weights.of_similarities @ table
                 shares, rate = np.exp(scores - scores.max()), self.weights.rate
             else:
+                alone.add(place)
                 shares = np.maximum(self.usual[rows], _LEAST)
                 rate = float(np.median(self.usual[allowed]) * shares.sum() / (shares**2).sum())
             neighbours[place, : len(rows)], weights[place, : len(rows)] = rows, rate * shares / shares.sum()
-        return Arrivals(neighbours, weights, self.weights.shape)
+        return Arrivals(neighbours, weights, self.weights.shape, frozenset(alone))
 
 
 def _highest(values: Vector, most: int, allowed: Mask) -> Indices:

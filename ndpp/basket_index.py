@@ -16,7 +16,7 @@ from ndpp.sparse import Sparse, nothing
 SIMILAR = 300  # baskets that vote
 _VOTING = 1_000  # newest baskets per item among which they are searched; 10,000 gain less than 0.01 nats
 _SHARPNESS = 3  # the weight of a vote is (similarity / highest similarity) to this power
-_SMALL = 1_000_000  # baskets: up to here one sum per basket is faster than finding equal numbers
+_SPARSE = 50  # places for each number: up to here one sum per place is faster than finding equal numbers
 
 
 @dataclass(frozen=True, eq=False)
@@ -144,7 +144,7 @@ class BasketIndex:
 
 def _sums(places: NDArray[np.integer[Any]], weights: Vector, size: int) -> Sparse:
     """The places that occur, ascending, and the sum of the weights at each."""
-    if size <= _SMALL:
+    if size <= _SPARSE * len(places):
         totals = np.bincount(places, weights).astype(np.float64, copy=False)
         chosen = np.flatnonzero(totals > 0)  # much faster on booleans than on numbers
         return chosen, totals[chosen]

@@ -77,7 +77,7 @@ class Alike:
         self._letters = _TokenIndex([letters(name) for name in known.names])
         self._attributes = _TokenIndex([attribute_tokens(each) for each in known.attributes])
         self._parents = _Groups(known.parents)
-        self._categories = _Groups(known.categories)
+        self._categories = _Groups([_folded(category) for category in known.categories])
         self._paths = [category.split(LEVELS) for category in self._categories.numbers]
         self._log_prices = _log_prices(known.prices)
 
@@ -85,11 +85,12 @@ class Alike:
         """The similarities of one new item to all known ones, (6, M).
 
         The rows are category, words, letters, price, attributes and parent: the share of common levels of
-        the category, cosines of words, of three letters in a row and of attributes, each weighted by its
-        rarity, exp(−|difference of log prices|), and 1 for variants of the same product.
+        the category (upper and lower case are the same), cosines of words, of three letters in a row and of
+        attributes, each weighted by its rarity, exp(−|difference of log prices|), and 1 for variants of the
+        same product.
         """
         found = np.zeros((6, self.size))
-        if (category := new.categories[place]) is not None and self._paths:
+        if (category := _folded(new.categories[place])) is not None and self._paths:
             path = category.split(LEVELS)
             shares = np.array([*(_common(path, other) for other in self._paths), 0.0])
             found[0] = shares[self._categories.of_rows]  # number −1, of no category, is the last
@@ -182,6 +183,10 @@ def _ranges(number: float) -> list[str]:
     place = _RANGES * math.log2(abs(number))
     sign = "-" if number < 0 else ""
     return [f"{sign}{math.floor(place)}", f"{sign}{math.floor(place + 0.5)}h"]
+
+
+def _folded(category: str | None) -> str | None:
+    return None if category is None else category.casefold()
 
 
 def _common(path: Sequence[str], other: Sequence[str]) -> float:

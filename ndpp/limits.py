@@ -18,6 +18,7 @@ class Limit:
 
     groups: NDArray[np.int32]  # (size,)
     most: int
+    for_pins: bool = False  # whether pinned items, too, are left out where they are too many
 
     @classmethod
     def on(cls, marked: Flags, most: int) -> Limit:

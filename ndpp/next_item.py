@@ -45,11 +45,7 @@ class NextItem:
     def given(self, cart: ArrayLike | Sequence[int], history: History | None = None) -> Prediction:
         """The prediction for one cart, of a shopper with this history."""
         conditional = condition(self.kernel, cart, decoupling=self.mixture.decoupling)
-        if self.dense is not None and self.dense.suits(len(conditional.used)):
-            gains: FloatArray = self.dense.gains(conditional)
-        else:
-            gains = conditional.all_fast_gains()
-        return self._prediction(conditional, gains, history)
+        return self._prediction(conditional, None, history)
 
     def given_each(
         self, carts: Sequence[ArrayLike], histories: Sequence[History | None] | None = None
@@ -73,7 +69,15 @@ class NextItem:
             row[:] = prediction.probabilities
         return found
 
-    def _prediction(self, conditional: Conditional, gains: FloatArray, history: History | None) -> Prediction:
+    def all_gains(self, conditional: Conditional) -> FloatArray:
+        """The gains of all items in the precision of F; rounding can make them negative."""
+        if self.dense is not None and self.dense.suits(len(conditional.used)):
+            return self.dense.gains(conditional)
+        return conditional.all_fast_gains()
+
+    def _prediction(
+        self, conditional: Conditional, gains: FloatArray | None, history: History | None
+    ) -> Prediction:
         relevance = votes = nothing()
         if len(conditional.cart):
             relevance = self.log_relevance(conditional.cart)
@@ -81,7 +85,17 @@ class NextItem:
                 votes = self.baskets.votes(conditional.cart)
         if self.mixture.own is None or self.baskets is None:
             history = None
-        return Prediction(self, conditional, self.log_gains(gains, slice(None)), relevance, votes, history)
+        return Prediction(self, conditional, relevance, votes, history, gains)
+
+    def own_without_history(self, log_others: Vector, size: int, rows: slice | Indices) -> Vector:
+        """The log-scores of `own` for `rows` that no history concerns, given log Σ w_e P_e of the others."""
+        own = self.mixture.own_at(size)
+        assert own is not None
+        assert self.baskets is not None
+        scores: Vector = at(own.cart, size) * log_others
+        scores += at(own.popularity, size) * self.kernel.log_weights[rows]
+        scores += at(own.first, size) * self.baskets.log_first[rows]
+        return scores
 
     def log_relevance(self, items: Indices) -> Sparse:
         """log(r_i / floor) of the items that are relevant to these."""
@@ -124,10 +138,10 @@ class Prediction:
 
     model: NextItem
     conditional: Conditional
-    log_gains: Vector  # (M,)
     relevance: Sparse  # log(r_i / floor) of the rows with r_i above the floor
     votes: Sparse  # of the most similar training baskets
     history: History | None = None  # None also if the model does not use histories
+    gains: FloatArray | None = None  # of all items, if a batch of carts computed them together
 
     @property
     def cart(self) -> Indices:
@@ -138,6 +152,12 @@ class Prediction:
     def log_usual(self) -> Vector:
         """log P(i | ∅), (M,)."""
         return self.model.log_usual
+
+    @cached_property
+    def log_gains(self) -> Vector:
+        """log Δ_i of all items, (M,): a pass over the kernel."""
+        gains = self.model.all_gains(self.conditional) if self.gains is None else self.gains
+        return self.model.log_gains(gains, slice(None))
 
     @cached_property
     def weights(self) -> tuple[float, float, float, float]:
@@ -162,7 +182,7 @@ class Prediction:
         for expert, weight in enumerate(self.weights):  # `own` is the last: it uses the sum of the others
             if weight == 0:
                 continue
-            scores = self._scores(expert, self.log_gains, total, slice(None))
+            scores = self.scores(expert, self.log_gains, total, slice(None))
             scores[self.cart] = -np.inf
             highest = scores.max(initial=-np.inf)
             if highest == -np.inf:
@@ -175,7 +195,7 @@ class Prediction:
             total += scores
         return total, norms
 
-    def _scores(self, expert: int, log_gains: Vector, before: Vector, rows: slice | Indices) -> Vector:
+    def scores(self, expert: int, log_gains: Vector, before: Vector, rows: slice | Indices) -> Vector:
         """The log-scores of an expert for `rows`, before normalisation.
 
         Given are the log-gains of these rows, and Σ w_e P_e over the experts before this one.
@@ -206,17 +226,17 @@ class Prediction:
 
     def _own_scores(self, others: Vector, rows: slice | Indices) -> Vector:
         """The log-scores of `own` for `rows`, given Σ w_e P_e of the other experts."""
-        model, size = self.model, len(self.cart)
-        own = model.mixture.own_at(size)
-        assert own is not None
-        assert model.baskets is not None
-        scores = at(own.cart, size) * np.log(np.maximum(others, _LEAST))
-        scores += at(own.popularity, size) * model.kernel.log_weights[rows]
-        scores += at(own.first, size) * model.baskets.log_first[rows]
+        scores = self.model.own_without_history(np.log(np.maximum(others, _LEAST)), len(self.cart), rows)
         for values in self._own_boosts:
             places, logs = _restricted(values, rows)
             scores[places] += logs
         return scores
+
+    @cached_property
+    def listed(self) -> Indices:
+        """The rows about which there is evidence beyond their gain, and those of the cart; may repeat."""
+        boosts = self._own_boosts if self.weights[OWN] else ()
+        return np.concatenate([self.cart, self.relevance[0], self.votes[0], *(rows for rows, _ in boosts)])
 
     @cached_property
     def _own_boosts(self) -> tuple[Sparse, Sparse]:
@@ -235,11 +255,15 @@ class Prediction:
 
     def expert_shares(self, rows: Indices) -> Matrix:
         """w_e P_e(i | cart) of some rows outside the cart, from gains in float64, (4, n)."""
+        return self.shares_under(self._total_and_norms[1], rows)
+
+    def shares_under(self, norms: Sequence[float], rows: Indices) -> Matrix:
+        """The same, given the log of each expert's normaliser."""
         logs = self.model.log_gains(self.conditional.gains_of(rows), rows)
         shares = np.zeros((len(EXPERTS), len(rows)))
-        for expert, (weight, norm) in enumerate(zip(self.weights, self._total_and_norms[1], strict=True)):
+        for expert, (weight, norm) in enumerate(zip(self.weights, norms, strict=True)):
             if weight and norm < np.inf:
-                scores = self._scores(expert, logs, shares.sum(axis=0), rows)
+                scores = self.scores(expert, logs, shares.sum(axis=0), rows)
                 shares[expert] = weight * np.exp(scores - norm)
         return shares
 

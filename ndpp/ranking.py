@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -17,8 +17,15 @@ from ndpp.next_item import EXPERTS
 _MARGIN = 0.99
 
 
-class Scored(Protocol):
-    """A prediction of all items of a catalogue."""
+class Shares(Protocol):
+    """P(i | cart) of some items of a catalogue."""
+
+    def expert_shares(self, rows: Indices) -> Matrix:
+        """The share of each expert in P(i | cart) of some rows, from gains in float64, (4, n)."""
+
+
+class Scored(Shares, Protocol):
+    """P(i | cart) of all items of a catalogue."""
 
     @property
     def probabilities(self) -> Vector:
@@ -27,9 +34,6 @@ class Scored(Protocol):
     @property
     def log_usual(self) -> Vector:
         """log P(i | empty cart), (size,)."""
-
-    def expert_shares(self, rows: Indices) -> Matrix:
-        """The share of each expert in P(i | cart) of some rows, from gains in float64, (4, n)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +46,8 @@ class Ranked:
     rows: Indices
     shares: Matrix  # (4, n): they add up to P(row | cart)
     probabilities: Vector  # (n,)
+    exact: bool = True  # false: another order cannot be ruled out
+    error: float = 0.0  # the standard error of the probabilities, as a share of them
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,10 +64,12 @@ class Limits:
     """What a list must fulfil."""
 
     groups: Sequence[Limit] = ()
-    pins: Sequence[tuple[int, int]] = ()  # a row and its position from 1
+    # A row and its position from 1. The first ones go first: a later one gets the next position that is free.
+    # Left out are those with factor 0, over a limit for pins, or beyond the end of the list.
+    pins: Sequence[tuple[int, int]] = ()
 
 
-_NO_LIMITS = Limits()
+NO_LIMITS = Limits()
 
 
 def best_items(
@@ -69,40 +77,66 @@ def best_items(
 ) -> Ranked:
     """The k items with the highest P(i | cart) · factor, or the first k of `order`; never items with P = 0.
 
-    Pinned items are at their positions, unless their factor is 0. The others are taken in order as long as no
-    limit is reached. P of the whole catalogue comes from gains in the precision of F, P of the candidates
-    from float64.
+    Pinned items are at their positions. The others are taken in order as long as no limit is reached. P of
+    the whole catalogue comes from gains in the precision of F, P of the candidates from float64.
     """
-    limits, ranking = limits or _NO_LIMITS, order.prediction or prediction
     weights = prediction.probabilities * factors
-    total = float(weights.sum())
-    marks = weights if ranking is prediction else ranking.probabilities * factors
+    marks = weights if order.prediction is None else order.prediction.probabilities * factors
     multipliers = _multipliers(prediction, order)
     if multipliers is not None:
         marks = marks * multipliers
-    pins = [(row, position) for row, position in limits.pins if factors[row] > 0][:k]
-    room = Room(limits.groups, [row for row, _ in pins])
-    found = [_Part.of(prediction, np.array(sorted(room.taken), dtype=np.intp), factors)]
-    marks = np.array(marks)
-    marks[room.taken] = 0.0
+    listed = Listed(np.arange(len(marks)), marks, factors, multipliers, float(weights.sum()))
+    return choose(prediction, k, listed, order.prediction, limits or NO_LIMITS)
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """The rows among which a list is chosen, ascending, each with its place in the order."""
+
+    rows: Indices
+    marks: Vector  # what orders the rows, from gains in the precision of F
+    factors: Vector
+    multipliers: Vector | None  # what the order multiplies P · factor by
+    total: float  # Σ P · factor over all items that may appear
+
+
+def choose(
+    prediction: Shares, k: int, listed: Listed, ordering: Shares | None, limits: Limits, *, spare: int = 0
+) -> Ranked:
+    """The first k of the listed rows, and `spare` more that would be next.
+
+    `ordering` is the prediction that orders them, if it is another.
+    """
+    rows, factors, marks = listed.rows, listed.factors, np.array(listed.marks)
+    pins = _pinned(k, listed, limits)
+    pinned = np.array(sorted(pins.values()), dtype=np.intp)
+    k += spare
+    place_of_pins = np.searchsorted(rows, pinned)
+    room = Room(limits.groups, list(pins.values()))
+    found = [_Part.of(prediction, pinned, factors[place_of_pins])]
+    marks[place_of_pins] = 0.0
     while len(room.taken) < k:
-        rows = _first(marks, k)
-        if not len(rows):
+        first = _first(marks, k)
+        if not len(first):
             break
-        part = _Part.of(prediction, rows, factors)
-        exact = part.finished if ranking is prediction else _Part.of(ranking, rows, factors).finished
-        if multipliers is not None:
-            exact = exact * multipliers[rows]
-        best = np.lexsort((rows, -exact))
+        part = _Part.of(prediction, rows[first], factors[first])
+        exact = part.finished
+        if ordering is not None:
+            exact = _Part.of(ordering, rows[first], factors[first]).finished
+        if listed.multipliers is not None:
+            exact = exact * listed.multipliers[first]
+        best = np.lexsort((first, -exact))
         best = best[exact[best] > 0][:k]  # later ones may be behind rows that are not among these
-        room.take(rows[best].tolist(), k)
+        room.take(rows[first[best]].tolist(), k)
         found.append(part)
-        marks[rows[best] if len(best) else rows] = 0.0
-        marks[room.full()] = 0.0
+        marks[first[best] if len(best) else first] = 0.0
+        marks[room.full(rows)] = 0.0
     chosen = np.array(_placed(room.taken[len(pins) :], pins), dtype=np.intp)
-    rows, places = np.unique(np.concatenate([part.rows for part in found]), return_index=True)
-    shares = np.concatenate([part.shares for part in found], axis=1)[:, places[np.searchsorted(rows, chosen)]]
-    finished = shares.sum(axis=0) * factors[chosen]
+    known, parts = np.unique(np.concatenate([part.rows for part in found]), return_index=True)
+    where = parts[np.searchsorted(known, chosen)]
+    shares = np.concatenate([part.shares for part in found], axis=1)[:, where]
+    finished = np.concatenate([part.finished for part in found])[where]
+    total = listed.total
     probabilities = np.minimum(finished / total, 1.0) if total > 0 else np.zeros(len(chosen))
     return Ranked(chosen, shares, probabilities)
 
@@ -116,9 +150,9 @@ class _Part:
     finished: Vector  # P · factor
 
     @classmethod
-    def of(cls, prediction: Scored, rows: Indices, factors: Vector) -> _Part:
+    def of(cls, prediction: Shares, rows: Indices, factors: Vector) -> _Part:
         shares = prediction.expert_shares(rows) if len(rows) else np.zeros((len(EXPERTS), 0))
-        return cls(rows, shares, shares.sum(axis=0) * factors[rows])
+        return cls(rows, shares, shares.sum(axis=0) * factors)
 
 
 class Room:
@@ -129,27 +163,31 @@ class Room:
         self._limits = limits
         self._counts = [Counter(limit.groups[self.taken].tolist()) for limit in limits]
 
+    def fits(self, row: int) -> bool:
+        """Whether no limit is reached for a row."""
+        counted = zip(self._limits, self._counts, strict=True)
+        return all(
+            limit.groups[row] < 0 or count[int(limit.groups[row])] < limit.most for limit, count in counted
+        )
+
     def take(self, rows: Iterable[int], most: int) -> None:
         """Take rows in order until there are `most`."""
         for row in rows:
             if len(self.taken) >= most:
                 return
-            numbers = [int(limit.groups[row]) for limit in self._limits]
-            each = zip(numbers, self._counts, self._limits, strict=True)
-            if any(number >= 0 and count[number] >= limit.most for number, count, limit in each):
-                continue
-            self.taken.append(row)
-            for number, count in zip(numbers, self._counts, strict=True):
-                count[number] += 1
+            if self.fits(row):
+                self.taken.append(row)
+                for limit, count in zip(self._limits, self._counts, strict=True):
+                    count[int(limit.groups[row])] += 1
 
-    def full(self) -> Flags | slice:
-        """The rows that no longer fit."""
+    def full(self, rows: Indices) -> Flags | slice:
+        """Which of these rows no longer fit."""
         if not self._limits:
             return slice(0)
-        full = np.zeros(len(self._limits[0].groups), dtype=np.bool_)
+        full = np.zeros(len(rows), dtype=np.bool_)
         for count, limit in zip(self._counts, self._limits, strict=True):
             numbers = [number for number, held in count.items() if number >= 0 and held >= limit.most]
-            full |= np.isin(limit.groups, numbers)
+            full |= np.isin(limit.groups[rows], numbers)
         return full
 
 
@@ -169,12 +207,21 @@ def _first(marks: Vector, count: int) -> Indices:
     return np.flatnonzero((marks >= _MARGIN * lowest) & (marks > 0))
 
 
-def _placed(rows: list[int], pins: Sequence[tuple[int, int]]) -> list[int]:
-    """The rows with the pinned ones at their positions; of two with the same one, the first gets it."""
-    listed = list(rows)
-    for row, position in sorted(pins, key=lambda pin: pin[1]):
-        place = position - 1
-        while place < len(listed) and listed[place] in {pin for pin, at in pins if at == position}:
-            place += 1
-        listed.insert(place, row)
-    return listed
+def _pinned(k: int, listed: Listed, limits: Limits) -> dict[int, int]:
+    """The pinned rows by their places from 0, of k."""
+    found, room = dict[int, int](), Room([limit for limit in limits.groups if limit.for_pins], [])
+    for row, position in limits.pins:
+        place = next((place for place in range(position - 1, k) if place not in found), None)
+        shown = listed.factors[np.searchsorted(listed.rows, row)] > 0 and row not in room.taken
+        if place is not None and shown and room.fits(row):
+            found[place] = row
+            room.take([row], k)
+    return found
+
+
+def _placed(rows: list[int], pins: Mapping[int, int]) -> list[int]:
+    """The rows with the pinned ones at their places, or at the end if there are too few before."""
+    placed = list(rows)
+    for place, row in sorted(pins.items()):
+        placed.insert(place, row)
+    return placed

@@ -12,6 +12,7 @@ from ndpp.kernel import Indices, Matrix, Vector
 from ndpp.sparse import Sparse, find, nothing
 
 _SMALL = 20_000  # items: up to here one sum per item of the catalogue is faster than finding equal rows
+_FEW = 30  # and also up to this many items per listed neighbour of the cart
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,7 +35,7 @@ class Relevance:
         if not spans:
             return nothing()
         rows = np.concatenate([self.neighbours[span] for span in spans])
-        if len(self.offsets) <= _SMALL:
+        if len(self.offsets) <= max(_SMALL, _FEW * len(rows)):
             totals = self._totals(rows, spans)
             above = np.flatnonzero(totals > self.floor)
             return above, totals[above]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -28,17 +29,23 @@ class WithArrivals:
 
     def expert_shares(self, rows: Indices) -> Matrix:
         """The share of each expert in P(i | cart) of some rows, from gains in float64, (4, n)."""
-        size = self.prediction.model.kernel.size
-        cold = rows >= size
-        shares = np.empty((len(EXPERTS), len(rows)))
-        shares[:, ~cold] = self.prediction.expert_shares(rows[~cold])
-        if cold.any():
-            places = rows[cold] - size
-            neighbours = self.arrivals.neighbours[places]
-            known, where = np.unique(neighbours, return_inverse=True)
-            in_cart = np.isin(known, self.prediction.cart)
-            of_known = np.where(in_cart, 0.0, self.prediction.expert_shares(known))
-            shares[:, cold] = np.einsum(
-                "an,ean->ea", self.arrivals.weights[places], of_known[:, where.reshape(neighbours.shape)]
-            )
-        return shares
+        return shares_with_arrivals(self.prediction, self.prediction.expert_shares, self.arrivals, rows)
+
+
+def shares_with_arrivals(
+    prediction: Prediction, of_known: Callable[[Indices], Matrix], arrivals: Arrivals, rows: Indices
+) -> Matrix:
+    """The share of each expert in P(i | cart) of some rows, (4, n), given a function for known items."""
+    size = prediction.model.kernel.size
+    cold = rows >= size
+    shares = np.empty((len(EXPERTS), len(rows)))
+    shares[:, ~cold] = of_known(rows[~cold])
+    if cold.any():
+        places = rows[cold] - size
+        neighbours = arrivals.neighbours[places]
+        known, where = np.unique(neighbours, return_inverse=True)
+        values = np.where(np.isin(known, prediction.cart), 0.0, of_known(known))
+        shares[:, cold] = np.einsum(
+            "an,ean->ea", arrivals.weights[places], values[:, where.reshape(neighbours.shape)]
+        )
+    return shares

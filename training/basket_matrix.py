@@ -9,6 +9,8 @@ from scipy import sparse
 
 from training.baskets import Baskets, ItemRows
 
+_LARGEST = np.iinfo(np.int32).max
+
 
 def cart_matrix(carts: Sequence[ItemRows], size: int) -> sparse.csr_array:
     """Carts, possibly with repeated items, as a sparse 0/1 matrix, (n, M)."""
@@ -23,9 +25,9 @@ def cart_matrix(carts: Sequence[ItemRows], size: int) -> sparse.csr_array:
 def basket_matrix(baskets: Baskets) -> sparse.csr_array:
     """The baskets as a sparse 0/1 matrix, (n, M)."""
     ones = np.ones(len(baskets.items), np.float32)
-    return sparse.csr_array(
-        (ones, baskets.items, baskets.offsets), shape=(len(baskets), len(baskets.catalogue))
-    )
+    # SciPy takes the wider type for all indices, and products inherit it: with int32 they need less memory.
+    offsets = baskets.offsets.astype(np.int32) if len(ones) <= _LARGEST else baskets.offsets
+    return sparse.csr_array((ones, baskets.items, offsets), shape=(len(baskets), len(baskets.catalogue)))
 
 
 def co_occurrences(baskets: Baskets) -> sparse.csr_array:

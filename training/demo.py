@@ -84,13 +84,7 @@ def _groceries() -> tuple[pl.DataFrame, pl.DataFrame]:
 
     The year of the data, 2017, is moved by whole weeks to end now, so that households bought recently.
     """
-    rows = _packaged("transactions").join(_packaged("products"), on="product_id")
-    rows = rows.filter(
-        pl.col("product_type").is_not_null()
-        & (pl.col("quantity") > 0)
-        & ~pl.col("department").is_in(_NOT_GOODS).fill_null(False)
-    )
-    rows = rows.with_columns(item_id=_slug(pl.col("product_type")))
+    rows = sold_goods().with_columns(item_id=_slug(pl.col("product_type")))
     pairs = rows.select(
         "basket_id",
         "item_id",
@@ -112,6 +106,16 @@ def _groceries() -> tuple[pl.DataFrame, pl.DataFrame]:
         name=_name(),
         category=pl.col("department").replace(_DEPARTMENTS).pipe(_sentence_case),
         price="price",
+    )
+
+
+def sold_goods() -> pl.DataFrame:
+    """The lines of all receipts with what is known of the product."""
+    rows = _packaged("transactions").join(_packaged("products"), on="product_id")
+    return rows.filter(
+        pl.col("product_type").is_not_null()
+        & (pl.col("quantity") > 0)
+        & ~pl.col("department").is_in(_NOT_GOODS).fill_null(False)
     )
 
 

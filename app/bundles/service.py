@@ -21,6 +21,7 @@ from app.bundles.schemas import (
     TopBundlesQuery,
 )
 from app.bundles.together import Found, find_together
+from app.catalogue.filters import in_categories
 from app.catalogue.holder import SnapshotHolder
 from app.catalogue.relations import RelatedPair, pairs_among
 from app.catalogue.snapshot import Snapshot
@@ -73,9 +74,14 @@ class Bundles:
         snapshot = self._snapshots.current()
         stored, first = snapshot.model.stored.top_bundles, _position(query.cursor)
         bundles = [] if stored is None else stored.of_size(query.k)
-        if query.category is not None and not snapshot.categories.is_known(query.category):
-            raise Invalid(("query.category", snapshot.categories.unknown(query.category)))
-        fitting = (bundle for bundle in bundles if _may_show(snapshot, bundle.rows, query))
+        wanted = None
+        if query.category is not None:
+            wanted = in_categories(snapshot, [query.category], "query.category")
+        fitting = (
+            bundle
+            for bundle in bundles
+            if _may_show(snapshot, bundle.rows, query) and (wanted is None or wanted[list(bundle.rows)].any())
+        )
         ranked = list(enumerate(disjoint(fitting, first + query.limit + 1), 1))[first:]
         page, more = (
             [_top_bundle(snapshot, *each) for each in ranked[: query.limit]],
@@ -238,10 +244,7 @@ def _top_item(snapshot: Snapshot, row: int) -> TopBundleItem:
 def _may_show(snapshot: Snapshot, rows: Sequence[int], query: TopBundlesQuery) -> bool:
     if not all(snapshot.is_shown(row) and (snapshot.in_stock[row] or not query.in_stock) for row in rows):
         return False
-    if snapshot.variants.exist and not Limit(snapshot.variants.groups, 1).allows(rows):
-        return False
-    wanted = query.category
-    return wanted is None or any(snapshot.categories.contains(row, wanted) for row in rows)
+    return not snapshot.variants.exist or Limit(snapshot.variants.groups, 1).allows(rows)
 
 
 def _position(cursor: str | None) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cached_property
 from itertools import pairwise
@@ -23,33 +23,54 @@ def normal(category: str) -> str:
     return LEVELS.join(level.strip() for level in category.split(">"))
 
 
+def folded(category: str) -> str:
+    """The form in which equal categories are the same text."""
+    return normal(category).casefold()
+
+
+def is_same(one: str | None, other: str | None) -> bool:
+    """Whether two categories, None without one, are equal; upper and lower case are the same."""
+    return one == other or (one is not None and other is not None and folded(one) == folded(other))
+
+
 @dataclass(frozen=True, eq=False)
 class Categories:
-    """The category of each row, by its number; −1 without one. Names are in the order of appearance."""
+    """The category of each row, by its number; −1 without one. Names are in the order of appearance.
+
+    Upper and lower case are the same: all rows of a category have the spelling of the first one.
+    """
 
     names: tuple[str, ...]
     codes: NDArray[np.int32]  # (size,)
-    _numbers: dict[str, int] = field(init=False, repr=False)
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "_numbers", {name: number for number, name in enumerate(self.names)})
+    deleted: NDArray[np.bool_] | None = None  # (size,): rows whose items the shop no longer has, if any
 
     @classmethod
     def of(cls, names: Coded) -> Categories:
-        """The categories of a column of an item table; names that differ only in blanks are the same."""
-        numbers: dict[str, int] = {}
-        merged = [numbers.setdefault(normal(name), len(numbers)) for name in names.texts]
+        """The categories of a column of an item table."""
+        numbers, spellings = dict[str, int](), dict[str, str]()
+        merged = [_number(name, numbers, spellings) for name in names.texts]
         codes = np.array([*merged, -1], dtype=np.int32)[names.codes]  # the last one is that of −1
         return cls(tuple(numbers), codes)
 
-    def changed(self, size: int, names: Mapping[int, str | None]) -> Categories:
-        """Those of `size` rows, at least as many as before, in which some rows have another category."""
-        codes = np.full(size, -1, dtype=np.int32)
+    def changed(self, names: Mapping[int, str | None], deleted: NDArray[np.bool_]) -> Categories:
+        """Those of at least as many rows as before, in which some have another category or are deleted."""
+        codes = np.full(len(deleted), -1, dtype=np.int32)
         codes[: len(self.codes)] = self.codes
-        numbers = dict(self._numbers)
+        numbers, spellings = dict(self._numbers), dict(self._spellings)
         for row, name in names.items():
-            codes[row] = -1 if name is None else numbers.setdefault(normal(name), len(numbers))
-        return Categories(tuple(numbers), codes)
+            codes[row] = _number(name, numbers, spellings)
+        return Categories(tuple(numbers), codes, deleted)
+
+    @cached_property
+    def _numbers(self) -> dict[str, int]:
+        return {name: number for number, name in enumerate(self.names)}
+
+    @cached_property
+    def _spellings(self) -> dict[str, str]:
+        found: dict[str, str] = {}
+        for name in self.names:
+            _spelled(name, found)
+        return found
 
     @cached_property
     def _folded(self) -> list[str]:
@@ -57,17 +78,20 @@ class Categories:
 
     @cached_property
     def paths(self) -> list[str]:
-        """All categories that rows may be asked for by: the names, and the levels above them."""
-        paths = [name.split(LEVELS) for name in self.names]
+        """The categories that have items, and the levels above them."""
+        codes = self.codes if self.deleted is None else self.codes[~self.deleted]
+        used = np.bincount(codes[codes >= 0], minlength=len(self.names)) > 0
+        names = [name for name, is_used in zip(self.names, used.tolist(), strict=True) if is_used]
+        paths = [name.split(LEVELS) for name in names]
         above = (LEVELS.join(path[:depth]) for path in paths for depth in range(1, len(path)))
-        return list(dict.fromkeys([*self.names, *above]))
+        return list(dict.fromkeys([*names, *above]))
 
     def is_known(self, category: str) -> bool:
         """Whether rows are in the category or below it; upper and lower case are the same."""
         return bool(self._codes_in(category))
 
     def near(self, category: str) -> list[str]:
-        """Known categories that look like this one."""
+        """Categories that look like this one."""
         by_folded = {path.casefold(): path for path in self.paths}
         return [by_folded[found] for found in get_close_matches(category.casefold(), by_folded, _NEAR, 0.5)]
 
@@ -76,10 +100,6 @@ class Categories:
         near = self.near(category)
         meant = f": did you mean {' or '.join(map(repr, near))}?" if near else ";"
         return f"there is no category {category!r}{meant} /categories lists all"
-
-    def contains(self, row: int, category: str) -> bool:
-        """Whether a row is in the category or below it."""
-        return int(self.codes[row]) in self._codes_in(category)
 
     def mask(self, category: str) -> NDArray[np.bool_]:
         """Which rows are in the category or below it."""
@@ -96,6 +116,23 @@ class Categories:
         return sorted(found, key=lambda each: int(each[1][0]))
 
     def _codes_in(self, category: str) -> list[int]:
-        exact = normal(category).casefold()
+        exact = folded(category)
         below = exact + LEVELS
         return [code for code, name in enumerate(self._folded) if name == exact or name.startswith(below)]
+
+
+def _number(name: str | None, numbers: dict[str, int], spellings: dict[str, str]) -> int:
+    """The number of a category, which may be a new one; −1 for none."""
+    if name is None:
+        return -1
+    number = numbers.get(name)
+    return numbers.setdefault(_spelled(name, spellings), len(numbers)) if number is None else number
+
+
+def _spelled(category: str, spellings: dict[str, str]) -> str:
+    """The path with each level spelled as it is already, which is kept by its folded form."""
+    path = ""
+    for level in normal(category).split(LEVELS):
+        path = f"{path}{LEVELS}{level}" if path else level
+        path = spellings.setdefault(path.casefold(), path)
+    return path

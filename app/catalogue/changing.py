@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from app.catalogue.categories import is_same
 from app.catalogue.records import NO_RECORD, Record
 from app.catalogue.served_model import ServedModel
 from app.catalogue.snapshot import Snapshot
@@ -41,6 +42,11 @@ class _Changed:
     listed: set[int] = field(default_factory=set)  # deleted, or no longer deleted
     parents: set[int] = field(default_factory=set)
 
+    @property
+    def features(self) -> set[int]:
+        """The rows that resemble others more or less than before."""
+        return self.texts | self.attributes | self.parents | self.cold_prices
+
 
 def with_records(before: Snapshot, records: Mapping[str, Record], item_ids: Iterable[str]) -> Snapshot:
     """The snapshot with these records, in which those of `item_ids` are new, changed or removed.
@@ -70,8 +76,14 @@ def with_records(before: Snapshot, records: Mapping[str, Record], item_ids: Iter
         deleted[row] = record.deleted or (known_row is None and not _is_arrival(record))
         _note(changed, before, row, before.records.get(item_id, NO_RECORD), record)
     categories = before.categories
-    if changed.categories:
-        categories = categories.changed(size, changed.categories)
+    if changed.categories or changed.listed:
+        categories = categories.changed(changed.categories, deleted)
+    features = changed.features
+    mixtures = before.mixtures.changed(
+        len(rows),
+        [row - known for row in features if row >= known],
+        known=any(row < known for row in features),
+    )
     after = replace(
         before,
         records=records,
@@ -81,6 +93,7 @@ def with_records(before: Snapshot, records: Mapping[str, Record], item_ids: Iter
         boosts=boosts,
         deleted=deleted,
         categories=categories,
+        mixtures=mixtures,
     )
     _carry_over(before, after, changed)
     return after
@@ -102,14 +115,15 @@ def _note(changed: _Changed, snapshot: Snapshot, row: int, old: Record, new: Rec
     is_new, category = row >= snapshot.size, new.category
     if category is None and not snapshot.is_cold(row):
         category = snapshot.model.stored.items.categories[row]
-    if is_new or category != snapshot.category(row):
+    if is_new or not is_same(category, snapshot.category(row)):
         changed.categories[row] = category
         changed.texts.add(row)
     if is_new or new.name != old.name:
         changed.texts.add(row)
     if snapshot.is_cold(row) and new.price != old.price:
         changed.cold_prices.add(row)
-    if is_new or new.attributes != old.attributes:
+    # As text: 1 and True are equal.
+    if is_new or repr(new.attributes) != repr(old.attributes):
         changed.attributes.add(row)
     if is_new or new.parent_id != old.parent_id:
         changed.parents.add(row)
@@ -119,21 +133,17 @@ def _note(changed: _Changed, snapshot: Snapshot, row: int, old: Record, new: Rec
 
 def _carry_over(before: Snapshot, after: Snapshot, changed: _Changed) -> None:
     """Keep what was computed from parts of the snapshot that have not changed."""
-    known = before.model.kernel.size
-    features = changed.texts | changed.attributes | changed.parents | changed.cold_prices
+    same_mixtures = after.mixtures.arrivals is before.mixtures.arrivals
     unchanged = {
         "attribute_columns": not changed.attributes and not changed.listed,
         "parents": not changed.parents and not changed.listed,
         "variants": not changed.parents and not changed.listed,
-        "similarity": not any(row < known for row in features),
-        "moved_mixtures": not features,
-        "log_usual": not features,
+        "moved_mixtures": same_mixtures,
+        "log_usual": same_mixtures,
     }
     for name, is_unchanged in unchanged.items():
         if is_unchanged and name in before.__dict__:
             after.__dict__[name] = before.__dict__[name]
-    if "similarity" in after.__dict__ and before.mixtures is not None:
-        after.__dict__["mixtures"] = after.changed_mixtures(before.mixtures, sorted(features))
     if "search" in before.__dict__:
         texts = {row: after.search_text(row) for row in changed.texts}
         after.__dict__["search"] = (

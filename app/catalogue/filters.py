@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Annotated, Literal, Self
 
 import numpy as np
@@ -13,6 +14,7 @@ from app.catalogue.snapshot import Snapshot
 from app.http.errors import Invalid
 from app.http.inputs import JSON_IN_QUERY, QUERY, Category, ItemIds, Price, Strict
 from ndpp.kernel import Vector
+from ndpp.selection import Pool, Selection
 
 
 class ConditionFilter(Strict):
@@ -59,13 +61,33 @@ class ItemFilters(InStockFilters):
     in_stock: bool = Field(True, description="Only items in stock; false includes all others.")
 
 
-def factors(snapshot: Snapshot, filters: InStockFilters) -> Vector:
-    """The factor on the odds of every row: its boost, or 0 if it is filtered out."""
+def selection(
+    snapshot: Snapshot, filters: InStockFilters, boosts: Mapping[str, float] | None = None
+) -> Selection:
+    """The factor on the odds of every row: its boost and that of its category, or 0 if it is filtered out."""
+    excluded = dict.fromkeys(snapshot.listed_rows(filters.exclude), 0.0)
+    return Selection(_pool(snapshot, filters, boosts or {}), excluded)
+
+
+def _pool(snapshot: Snapshot, filters: InStockFilters, boosts: Mapping[str, float]) -> Pool:
+    """The rows that pass the filters, which many requests share."""
+    any_stock = isinstance(filters, ItemFilters) and not filters.in_stock
+    condition = None if filters.filter is None else filters.filter.cache_key()
+    prices = filters.min_price, filters.max_price
+    key = any_stock, tuple(filters.category), condition, *prices, tuple(boosts.items())
+    found: Pool | None = snapshot.pools.get(key)
+    if found is None:
+        found = Pool(_factors(snapshot, filters, boosts, any_stock=any_stock))
+        snapshot.pools.put(key, found, 2 * found.factors.nbytes)  # and its `unusual` rows
+    return found
+
+
+def _factors(
+    snapshot: Snapshot, filters: InStockFilters, boosts: Mapping[str, float], *, any_stock: bool
+) -> Vector:
     found = snapshot.boosts * ~snapshot.deleted
-    if not isinstance(filters, ItemFilters) or filters.in_stock:
+    if not any_stock:
         found *= snapshot.in_stock
-    if filters.exclude:
-        found[snapshot.listed_rows(filters.exclude)] = 0.0
     if filters.category:
         found *= in_categories(snapshot, filters.category, filters.place("category"))
     if filters.filter is not None:
@@ -75,6 +97,10 @@ def factors(snapshot: Snapshot, filters: InStockFilters) -> Vector:
         found *= snapshot.prices >= filters.min_price
     if filters.max_price is not None:
         found *= snapshot.prices <= filters.max_price
+    for category, factor in boosts.items():
+        chosen = in_categories(snapshot, [category], filters.place("boosts.categories"))
+        found *= np.where(chosen, factor, 1.0)
+    found.flags.writeable = False
     return found
 
 

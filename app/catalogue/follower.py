@@ -13,6 +13,8 @@ from app.redis.client import RedisLink
 from app.rules.store import CHANGES as RULES
 from app.rules.store import RuleStore
 
+_MIXING_PAUSE = 0.1  # seconds between two steps of mixtures
+
 
 class CatalogueFollower:
     """Follows the numbers of the latest changes. While Redis is unavailable, the last known state stays."""
@@ -24,20 +26,28 @@ class CatalogueFollower:
         self.records = RecordStore(link)
         self.rules = RuleStore(link)
         self.purchases = PurchaseCounts(link)
+        self.loading = False  # whether Redis has answered, and changes are being applied
         self._seen: dict[str, int] = {}  # the numbers of the latest changes that are applied
         self._refreshing = asyncio.Lock()  # or the older of two responses could be applied last
 
     async def pause(self) -> None:
         """Wait until the next poll."""
-        await asyncio.sleep(self._poll_seconds)
+        await asyncio.sleep(_MIXING_PAUSE if self._snapshots.mixtures_wait else self._poll_seconds)
 
     async def poll(self) -> None:
-        """Apply the changes of other processes."""
-        if await self._latest() != self._seen:
-            await self.refresh()
+        """Apply the changes of other processes, and compute some of the mixtures that wait."""
+        latest = await self._latest()
+        self.loading = True
+        try:
+            if latest != self._seen:
+                await self.refresh()
+        finally:
+            self.loading = False
+        if self._snapshots.mixtures_wait:
+            await asyncio.to_thread(self._snapshots.mix)
 
     async def refresh(self) -> None:
-        """Apply all changes."""
+        """Apply all changes. A few new or changed arrivals have their mixtures in the end."""
         async with self._refreshing:
             latest = await self._latest()
             if latest[RECORDS] != self._seen.get(RECORDS):
@@ -51,6 +61,8 @@ class CatalogueFollower:
                 counts = await self.purchases.read()
                 await asyncio.to_thread(self._snapshots.use_purchases, counts, latest[BOUGHT])
                 self._seen[BOUGHT] = latest[BOUGHT]
+        if self._snapshots.few_mixtures_wait:
+            await asyncio.to_thread(self._snapshots.mix)
 
     async def _latest(self) -> dict[str, int]:
         names = RECORDS, RULES, BOUGHT

@@ -15,9 +15,11 @@ from model_store.words import Words
 from ndpp import DenseKernel, Kernel, Mixture, NextItem, RelatedItems
 from ndpp.dense_kernel import DENSE_ITEMS
 from ndpp.kernel import Vector
+from ndpp.large import LARGE, LargeCatalogue
 from ndpp.sets import Attraction, SetPredictor
 
 # Costs in multiply-adds:
+_LISTED = 10_000  # rows that a search in a large catalogue scores, about
 _MIXING = 30  # the logarithms and exponentials of the mixture, per item
 _SIMILAR_BASKETS = 1_000_000  # the search for similar baskets
 
@@ -88,6 +90,11 @@ class ServedModel:
         return self.next_item.mixture.own is not None and self.next_item.baskets is not None
 
     @cached_property
+    def large(self) -> LargeCatalogue | None:
+        """The search for the best items without a pass over all of them; None in a small catalogue."""
+        return LargeCatalogue(self.next_item) if self.kernel.size >= LARGE else None
+
+    @cached_property
     def basket_shares(self) -> Vector:
         """The share of training baskets with each item, (M,); 0 for versions without counts of pairs."""
         if (lifts := self.stored.lifts) is None:
@@ -105,7 +112,9 @@ class ServedModel:
         return float(self.kernel.size) * self.kernel.rank * (cart_size + 1)
 
     def operations_of_one(self, cart_size: int) -> float:
-        """Multiply-adds of a single recommendation, which may use the dense kernel."""
+        """Multiply-adds of a single recommendation, which may use the dense kernel or a search."""
+        if self.large is not None:
+            return _LISTED * (self.kernel.rank * 2.0 * (cart_size + 1) + _MIXING) + _SIMILAR_BASKETS
         dense = self.next_item.dense
         gains = self.operations(cart_size)
         if dense is not None and dense.suits(cart_size):
@@ -117,6 +126,8 @@ class ServedModel:
         numbers = self.next_item.given([0]).probabilities
         if self.relations is not None and self.kernel.size > 1:
             numbers = np.append(numbers, self.relations.between([0], [1]).lift)
+        if self.large is not None:
+            self.large.prepare()
         if self.attraction is not None:
             self.attraction.warm_up()
         if np.isnan(self.next_item.log_usual).any() or not np.isfinite(numbers).all():

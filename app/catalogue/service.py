@@ -12,7 +12,7 @@ import numpy as np
 from pydantic import ValidationError
 from pydantic_core import from_json
 
-from app.catalogue.filters import factors, in_categories
+from app.catalogue.filters import in_categories, selection
 from app.catalogue.follower import CatalogueFollower
 from app.catalogue.holder import SnapshotHolder
 from app.catalogue.records import MISSING, Edit, RecordStore, deleted, merged_with, replaced_by
@@ -258,7 +258,7 @@ def _place_after(snapshot: Snapshot, rows: Indices, cursor: str) -> int:
 
 def _related(snapshot: Snapshot, row: int, query: RelatedQuery) -> RelatedAnswer:
     items: list[RelatedItem] = []
-    allowed = factors(snapshot, query) > 0
+    allowed = selection(snapshot, query).factors > 0
     relations = snapshot.model.relations
     if relations is not None and not snapshot.is_cold(row):
         others = relations.related(row, CODES[query.relation])

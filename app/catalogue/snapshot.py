@@ -19,6 +19,7 @@ from app.catalogue.attributes import AttributeColumns, Columns
 from app.catalogue.categories import Categories
 from app.catalogue.conditions import Condition
 from app.catalogue.matching import compiled
+from app.catalogue.mixtures import Mixtures
 from app.catalogue.records import NO_RECORD, Record
 from app.catalogue.search import SearchIndex
 from app.catalogue.served_model import ServedModel
@@ -26,12 +27,14 @@ from app.catalogue.variants import Variants
 from app.rules.rule import Rule
 from app.runtime.caches import ByteCache
 from model_store.columns import Column, Value_co
-from ndpp.arrivals import Arrivals, Similarity
+from ndpp.arrivals import Arrivals
 from ndpp.item_features import ItemFeatures
 from ndpp.kernel import Vector
 
 _CACHE_BYTES = 8 << 20  # for answers, unless the settings say otherwise
 _MASK_BYTES = 16 << 20
+_POOL_BYTES = 64 << 20
+_OF_MIXTURES = ("moved_mixtures", "log_usual")  # computed from mixtures and purchases
 Flags = NDArray[np.bool_]
 
 
@@ -47,12 +50,14 @@ class Snapshot:
     boosts: Vector  # (size,), 1 unless the shop has set another
     deleted: Flags  # (size,)
     categories: Categories
+    mixtures: Mixtures = field(default_factory=Mixtures)  # of the arrivals
     rules: tuple[Rule, ...] = ()
     purchases: Mapping[str, tuple[int, int]] = field(default_factory=dict)  # of arrivals: bought, baskets
     revision: str = "0"  # of the records, rules and purchases that are applied
-    # Both are empty in a new snapshot.
+    # All are empty in a new snapshot.
     cache: ByteCache = field(default_factory=partial(ByteCache, _CACHE_BYTES))  # answers
     masks: ByteCache = field(default_factory=partial(ByteCache, _MASK_BYTES))  # of conditions
+    pools: ByteCache = field(default_factory=partial(ByteCache, _POOL_BYTES))  # of filters
 
     def with_rest(
         self,
@@ -69,13 +74,19 @@ class Snapshot:
             revision=revision,
             cache=ByteCache(cache_bytes),
             masks=ByteCache(_MASK_BYTES),
+            pools=ByteCache(_POOL_BYTES),
         )
-        fields = {each.name for each in dataclass_fields(self)}
-        computed = {name: value for name, value in self.__dict__.items() if name not in fields}
-        if purchases is not self.purchases:
-            computed = {n: v for n, v in computed.items() if n not in ("moved_mixtures", "log_usual")}
-        after.__dict__.update(computed)
-        return after
+        return after._computed_as_in(self, besides=() if purchases is self.purchases else _OF_MIXTURES)
+
+    def with_mixtures(self, mixtures: Mixtures) -> Snapshot:
+        """The snapshot with these mixtures."""
+        return replace(self, mixtures=mixtures)._computed_as_in(self, besides=_OF_MIXTURES)
+
+    def _computed_as_in(self, other: Snapshot, besides: Collection[str]) -> Snapshot:
+        """Take over what the other has computed, besides some of it."""
+        left_out = {*besides, *(each.name for each in dataclass_fields(self))}
+        self.__dict__.update({n: value for n, value in other.__dict__.items() if n not in left_out})
+        return self
 
     def prepare(self) -> None:
         """Compute what requests need, so that the first one does not wait for it."""
@@ -216,36 +227,15 @@ class Snapshot:
         return map(self.search_text, range(self.size))
 
     @cached_property
-    def similarity(self) -> Similarity:
-        """How similar items are to those that the model knows."""
-        model = self.model
-        weights = model.stored.arrival_weights
-        return Similarity.of(
-            self._features(range(model.kernel.size)), np.exp(model.next_item.log_usual), weights
-        )
-
-    @cached_property
-    def mixtures(self) -> Arrivals | None:
-        """Each arrival as a mixture of known items, from what is known of it; None without arrivals."""
+    def moved_mixtures(self) -> Arrivals | None:
+        """Each arrival as a mixture of known items, after its first purchases; None without arrivals."""
         if not self.arrivals:
             return None
-        return self.similarity.arrivals(self._features(range(self.model.kernel.size, self.size)))
-
-    def changed_mixtures(self, before: Arrivals, rows: Sequence[int]) -> Arrivals:
-        """The mixtures, given those of an earlier snapshot in which these rows of arrivals differed."""
-        if not rows:
-            return before
-        new = self.similarity.arrivals(self._features(rows))
-        return before.with_rows(len(self.arrivals), np.array(rows) - self.model.kernel.size, new)
-
-    @cached_property
-    def moved_mixtures(self) -> Arrivals | None:
-        """The same, after the first purchases of the arrivals."""
-        if self.mixtures is None or not self.purchases:
-            return self.mixtures
+        if not self.purchases:
+            return self.mixtures.arrivals
         counts = [self.purchases.get(item_id, (0, 0)) for item_id in self.arrivals]
         bought, baskets = np.array(counts, dtype=np.float64).T
-        return self.mixtures.moved_by(bought, baskets, self.model.basket_shares)
+        return self.mixtures.arrivals.moved_by(bought, baskets, self.model.basket_shares)
 
     @cached_property
     def log_usual(self) -> Vector:
@@ -258,11 +248,11 @@ class Snapshot:
 
     def most_similar(self, row: int, besides: Collection[int] = ()) -> int | None:
         """The known item, besides these, that is most similar to an arrival, None if there is none."""
-        assert self.mixtures is not None
-        neighbours = self.mixtures.neighbours_of(row - self.model.kernel.size)
+        neighbours = self.mixtures.arrivals.neighbours_of(row - self.model.kernel.size)
         return next((other for other in neighbours if other not in besides), None)
 
-    def _features(self, rows: Sequence[int]) -> ItemFeatures:
+    def features(self, rows: Sequence[int]) -> ItemFeatures:
+        """What is known of some rows apart from purchases."""
         # Known items are compared at the prices of the training, so that a new price changes few arrivals.
         prices = np.concatenate([self.model.prices, self.prices[self.model.kernel.size :]])
         return ItemFeatures(

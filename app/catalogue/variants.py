@@ -22,13 +22,13 @@ class Variants:
 
         A parent that is itself an item belongs to its group.
         """
-        groups, numbers = np.full(size, -1, dtype=np.int32), dict[str, int]()
+        groups, roots, numbers = np.full(size, -1, dtype=np.int32), dict[str, str](), dict[str, int]()
         for row, parent in sorted(parents.items()):
-            groups[row] = numbers.setdefault(_highest(parent, parents, row_of), len(numbers))
-        for parent, number in numbers.items():
-            row_of_parent = row_of(parent)
-            if row_of_parent is not None and groups[row_of_parent] < 0:
-                groups[row_of_parent] = number
+            groups[row] = numbers.setdefault(_root(parent, parents, row_of, roots), len(numbers))
+        for root, number in numbers.items():
+            row_of_root = row_of(root)
+            if row_of_root is not None:
+                groups[row_of_root] = number
         return cls(groups, bool(numbers))
 
     def others(self, rows: Iterable[int]) -> NDArray[np.bool_]:
@@ -37,12 +37,22 @@ class Variants:
         return np.isin(self.groups, wanted[wanted >= 0])
 
 
-def _highest(parent: str, parents: Mapping[int, str], row_of: Callable[[str], int | None]) -> str:
-    """The parent, or its own parent if it is a variant itself, and so on."""
-    seen = {parent}
-    while (
-        (row := row_of(parent)) is not None and (above := parents.get(row)) is not None and above not in seen
-    ):
-        seen.add(above)
-        parent = above
-    return parent
+def _root(
+    parent: str, parents: Mapping[int, str], row_of: Callable[[str], int | None], roots: dict[str, str]
+) -> str:
+    """The highest of the parent, its own parent, and so on; in a circle the one with the smallest id.
+
+    The results, also for those in between, are kept in `roots`.
+    """
+    path, above = dict[str, None](), parent
+    while above not in roots and above not in path:
+        path[above] = None
+        row = row_of(above)
+        above = (None if row is None else parents.get(row)) or above
+    if above in roots:
+        root = roots[above]
+    else:
+        ids = list(path)
+        root = min(ids[ids.index(above) :])
+    roots.update(dict.fromkeys(path, root))
+    return root

@@ -13,7 +13,7 @@ from typing import Generic, TypeVar
 import numpy as np
 
 from app.carts.store import Cart, CartStore, found_cart
-from app.catalogue.filters import factors
+from app.catalogue.filters import selection
 from app.catalogue.holder import SnapshotHolder
 from app.catalogue.snapshot import Snapshot
 from app.http.inputs import Strict
@@ -26,13 +26,15 @@ from app.shoppers.histories import Histories, Past
 from ndpp import Conditional, History, NextItem
 from ndpp.kernel import Vector
 from ndpp.limits import Limit
+from ndpp.selection import Selection
 
 
 @dataclass(frozen=True, slots=True)
 class KnownCart:
     """The items of a cart that the model knows, as rows, and the ids of the others.
 
-    An item that the model does not know but the shop has is represented by the most similar known item.
+    An item that the model does not know but the shop has is represented by the most similar known item, if it
+    resembles any.
     """
 
     cart_id: str | None
@@ -66,7 +68,7 @@ class KnownCart:
             if row is not None:
                 rows[row] = listed[row] = None
                 continue
-            arrival = snapshot.arrival_rows.get(item_id)
+            arrival = snapshot.listed_row(item_id)
             if arrival is not None:
                 listed[arrival] = None
                 row = snapshot.most_similar(arrival) if represent else None
@@ -143,7 +145,8 @@ class Question(Generic[Options_co]):
     def limits(self) -> list[Limit]:
         """Limits on the items of an answer: those of rules, and one variant of each parent."""
         variants = self.snapshot.variants
-        return [Limit(variants.groups, 1), *self.effects.limits] if variants.exist else self.effects.limits
+        one_of_each = [Limit(variants.groups, 1, for_pins=True)] if variants.exist else []
+        return [*one_of_each, *self.effects.limits]
 
     @property
     def history(self) -> History | None:
@@ -178,21 +181,24 @@ def reordered(model: NextItem, options: Preferences) -> NextItem | None:
     return replace(model, mixture=replace(learned, decoupling=omega, together=together))
 
 
-def factors_of(question: Question[Preferences]) -> Vector:
+def selection_of(question: Question[Preferences]) -> Selection:
     """The factor on the odds of every row: boosts multiplied, 0 for items that may not appear."""
     snapshot, options, cart = question.snapshot, question.options, question.cart
-    found = factors(snapshot, options)
-    found[cart.earlier] = 0.0
-    found[[row for row in cart.listed if snapshot.is_cold(row)]] = 0.0
+    boosts = options.boosts
+    found = selection(snapshot, options, None if boosts is None else boosts.categories)
+    hidden = [*found.changed, *cart.earlier, *(row for row in cart.listed if snapshot.is_cold(row))]
     if cart.listed and snapshot.variants.exist and not options.variants:
-        found[snapshot.variants.others(cart.listed)] = 0.0
-    if options.boosts is not None:
-        for category, factor in options.boosts.categories.items():
-            found *= np.where(snapshot.categories.mask(category), factor, 1.0)
-        for item_id, factor in options.boosts.items.items():
-            if (row := snapshot.listed_row(item_id)) is not None:
-                found[row] *= factor
-    return found
+        hidden += np.flatnonzero(snapshot.variants.others(cart.listed)).tolist()
+    changed = dict[int, float]()
+    for item_id, factor in boosts.items.items() if boosts is not None else ():
+        if (row := snapshot.listed_row(item_id)) is not None:
+            changed[row] = float(found.pool.factors[row]) * factor
+    return Selection(found.pool, changed | dict.fromkeys(hidden, 0.0))
+
+
+def factors_of(question: Question[Preferences]) -> Vector:
+    """The same as one factor a row."""
+    return selection_of(question).factors
 
 
 class Questions:

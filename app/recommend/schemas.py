@@ -143,6 +143,22 @@ class Recommendations:
     model_version: Annotated[str, Field(examples=["20261116-021530-3f9a1c"])]
     cart: ConsideredCart
     items: list[RecommendedItem]
+    exact: Annotated[
+        bool,
+        Field(
+            description="Whether these are certainly the best items, in this order. False only in a large "
+            "catalogue under high load, if items are too close to each other to be ordered quickly."
+        ),
+    ]
+    probability_error: Annotated[
+        float,
+        Field(
+            description="The standard error of the probabilities, as a share of them: in a large catalogue "
+            "their normaliser is estimated. Else 0.",
+            ge=0,
+            examples=[0.0],
+        ),
+    ]
     fallback: Fallback | None
     took_ms: Annotated[float, Field(examples=[0.8])]
 

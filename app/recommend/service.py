@@ -10,7 +10,7 @@ import numpy as np
 
 from app.catalogue.relations import RELATIONS
 from app.catalogue.snapshot import Snapshot
-from app.recommend.question import Question, Questions, count_fallback, factors_of, reordered
+from app.recommend.question import Question, Questions, count_fallback, reordered, selection_of
 from app.recommend.reasons import reasons_of
 from app.recommend.request import BatchRequest, RecommendOptions, RecommendRequest
 from app.recommend.schemas import BatchAnswer, Recommendations, RecommendedItem
@@ -18,6 +18,7 @@ from app.runtime import metrics
 from app.runtime.compute import Compute
 from ndpp import NextItem, Prediction
 from ndpp.kernel import Indices, Vector
+from ndpp.large import Wanted
 from ndpp.next_item import EXPERTS
 from ndpp.ranking import Limits, Order, Ranked, Room, Scored, best_items
 from ndpp.with_arrivals import WithArrivals
@@ -42,10 +43,13 @@ class Recommender:
         answer: Recommendations | None = cache.get(key)
         if answer is None:
             operations = question.snapshot.model.operations_of_one(len(question.cart.rows))
-            answer = await self._compute.run(operations, lambda: answer_one(question))
-            if key is not None:
-                size = sum(_ITEM_BYTES + _REASON_BYTES * len(item.because) for item in answer.items)
-                cache.put(key, answer, size)
+            answer = await self._compute.run(
+                operations, lambda: answer_one(question, settle=not self._compute.is_busy)
+            )
+            if key is not None and answer.exact:
+                cache.put(
+                    key, answer, sum(_ITEM_BYTES + _REASON_BYTES * len(i.because) for i in answer.items)
+                )
         else:
             metrics.REUSED.inc()
         count_fallback(answer.fallback)
@@ -66,16 +70,17 @@ class Recommender:
         return BatchAnswer(model_version=model.version, results=results, took_ms=took)
 
 
-def answer_one(question: Question[RecommendOptions]) -> Recommendations:
-    """The recommendations for one cart, without `took_ms`."""
+def answer_one(question: Question[RecommendOptions], *, settle: bool = True) -> Recommendations:
+    """The recommendations for one cart, without `took_ms`; unless `settle`, an order may remain in doubt."""
     other, given = _ordering_model(question), (question.cart.rows, question.history)
-    return _answer(question, _model(question).given(*given), None if other is None else other.given(*given))
+    prediction = _model(question).given(*given)
+    return _answer(question, prediction, None if other is None else other.given(*given), settle=settle)
 
 
 def answer_many(questions: Sequence[Question[RecommendOptions]]) -> list[Recommendations]:
-    """The recommendations for carts with the same options; several carts share one pass over F."""
-    if len(questions) == 1:
-        return [answer_one(questions[0])]
+    """The recommendations for carts with the same options; in a small catalogue they share a pass over F."""
+    if len(questions) == 1 or questions[0].snapshot.model.large is not None:
+        return [answer_one(question) for question in questions]
     model, other = _model(questions[0]), _ordering_model(questions[0])
     answers = []
     for start in range(0, len(questions), _CARTS_AT_ONCE):
@@ -100,23 +105,44 @@ def _ordering_model(question: Question[RecommendOptions]) -> NextItem | None:
 
 
 def _answer(
-    question: Question[RecommendOptions], prediction: Prediction, other: Prediction | None
+    question: Question[RecommendOptions],
+    prediction: Prediction,
+    other: Prediction | None,
+    *,
+    settle: bool = True,
 ) -> Recommendations:
     snapshot, cart, options = question.snapshot, question.cart, question.options
-    metrics.GAINS.inc(snapshot.model.kernel.size)
-    factors, effects = factors_of(question), question.effects
-    order = Order(None if other is None else _scored(snapshot, other), options.popularity(), effects.factors)
-    best = best_items(_scored(snapshot, prediction), options.k, factors, order, _limits(question))
+    selection = selection_of(question)
+    ordering = None if other is None else _scored(snapshot, other)
+    order = Order(ordering, options.popularity(), question.effects.factors)
+    wanted = Wanted(options.k, selection, order, _limits(question))
+    best = _best_items(question, prediction, wanted, settle=settle)
     found = len(best.rows)
     if options.fill and found < options.k:
-        best = _with_popular(best, _popular(question, factors, best.rows))
+        best = _with_popular(best, _popular(question, selection.factors, best.rows))
     return Recommendations(
         model_version=snapshot.model.version,
         cart=cart.considered(snapshot, prediction.conditional),
         items=_items(question, prediction, best),
+        exact=best.exact,
+        probability_error=best.error,
         fallback=cart.fallback(_shortage(found, options.k), len(best.rows) - found),
         took_ms=0.0,
     )
+
+
+def _best_items(
+    question: Question[RecommendOptions], prediction: Prediction, wanted: Wanted, *, settle: bool
+) -> Ranked:
+    """The best items, by a search for candidates in a large catalogue, else by a pass over all items."""
+    snapshot = question.snapshot
+    if snapshot.model.large is not None and question.options.scoring == "mixture":
+        best = snapshot.model.large.best_items(prediction, wanted, snapshot.moved_mixtures, settle=settle)
+        if best is not None:
+            return best
+    metrics.GAINS.inc(snapshot.model.kernel.size)
+    factors = wanted.selection.factors
+    return best_items(_scored(snapshot, prediction), wanted.k, factors, wanted.order, wanted.limits)
 
 
 def _scored(snapshot: Snapshot, prediction: Prediction) -> Scored:
@@ -127,7 +153,7 @@ def _scored(snapshot: Snapshot, prediction: Prediction) -> Scored:
 
 def _limits(question: Question[RecommendOptions]) -> Limits:
     """What the list must fulfil: rules, and one variant of each parent."""
-    in_cart = set(question.cart.listed)
+    in_cart = {*question.cart.listed, *question.cart.rows}
     pins = [(row, position) for row, position in question.effects.pins if row not in in_cart]
     return Limits(question.limits, pins)
 
@@ -180,6 +206,8 @@ def _with_popular(best: Ranked, extra: Indices) -> Ranked:
         np.concatenate([best.rows, extra]),
         np.concatenate([best.shares, np.zeros((len(EXPERTS), len(extra)))], axis=1),
         np.concatenate([best.probabilities, nothing]),
+        best.exact,
+        best.error,
     )
 
 

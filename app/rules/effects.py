@@ -84,7 +84,7 @@ def applies(rule: Rule, snapshot: Snapshot, cart: Sequence[int]) -> bool:
 def effects_of(rules: Sequence[Rule], snapshot: Snapshot, cart: Sequence[int], places: int) -> Effects:
     """What the rules, in order, do to a list of so many places for a cart, given as rows.
 
-    A pin to a later place has no effect, nor has that of a second variant of a parent.
+    A pin to a later place has no effect.
     """
     effects, decided = Effects(), np.zeros(snapshot.size, dtype=np.bool_)  # by a rule that pins or hides
     for rule in rules:
@@ -94,8 +94,6 @@ def effects_of(rules: Sequence[Rule], snapshot: Snapshot, cart: Sequence[int], p
         if isinstance(then, Pin):
             row = snapshot.listed_row(then.item_id)
             if row is None or decided[row] or then.position > places:
-                continue
-            if effects.pins and snapshot.variants.others(pin for pin, _ in effects.pins)[row]:
                 continue
             marked = np.zeros(snapshot.size, dtype=np.bool_)
             marked[row] = decided[row] = True

@@ -23,8 +23,14 @@ class Compute:
 
     def __init__(self, threads: int, queue: int) -> None:
         self._pool = ThreadPoolExecutor(threads, thread_name_prefix="compute")
+        self._threads = threads
         self._limit = threads + queue
         self._pending = 0
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether computations wait for a thread."""
+        return self._pending > self._threads
 
     async def run(self, operations: float, work: Callable[[], Result]) -> Result:
         """The result of `work`, whose cost is estimated in multiply-adds."""

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from app.catalogue.filters import factors
+from app.catalogue.filters import selection
 from app.catalogue.relations import lift_fields
 from app.catalogue.snapshot import Snapshot
 from app.http.errors import Invalid
@@ -72,7 +72,7 @@ def _replacements(question: Question[SubstituteOptions], rows: Sequence[int]) ->
     model = snapshot.model
     if (relations := model.relations) is None:
         return {}
-    allowed = factors(snapshot, options)[: model.kernel.size] > 0
+    allowed = selection(snapshot, options).factors[: model.kernel.size] > 0
     allowed[[*cart.earlier, *cart.rows]] = False
     substitutes = {row: relations.related(row, SUBSTITUTE) for row in rows}
     offered = {row: others[allowed[others]] for row, others in substitutes.items() if allowed[others].any()}

@@ -33,7 +33,7 @@ from ndpp.sets.coefficients import SetModel
 from ndpp.sets.prediction import SetPrediction
 
 MOST_MISSING = 2  # baskets that miss more items of the cart do not count
-_MOST_BASKETS = 20_000  # that are counted for one cart
+MOST_BASKETS = 20_000  # that are counted for one cart
 CANDIDATES = 30  # by count, and as many by probability
 _USUAL_SIZE = 10.0  # a basket of this size has weight 1 for a cart of several items
 _USUAL_BASKETS = 2.0  # baskets of usual sizes that are added to the counted ones
@@ -60,7 +60,7 @@ class SetPredictor:
         include: Sequence[int] = (),
         prediction: Prediction | None = None,
         candidates: int = CANDIDATES,
-        most: int = _MOST_BASKETS,
+        most: int = MOST_BASKETS,
     ) -> SetPrediction:
         """The prediction for sets of likely items outside a cart that is not empty.
 

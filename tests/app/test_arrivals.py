@@ -78,6 +78,34 @@ def test_new_item_in_the_cart_counts_as_the_most_similar_one(own: httpx.Client) 
     assert unknown["cart"]["unknown_items"] == ["no such item"]
 
 
+@pytest.mark.parametrize("name", ["Zqxv", None])
+def test_new_item_that_stands_for_nothing_is_unknown(own: httpx.Client, name: str | None) -> None:
+    """One that resembles no item, and one that was deleted: as after a restart."""
+    own.put("/items/other", json={"name": name or "Tripod"})
+    if name is None:
+        own.delete("/items/other")
+    answer = get_json(own, "/recommend", items="other", k=5)
+    assert answer["cart"]["items"] == []
+    assert answer["cart"]["unknown_items"] == ["other"]
+    assert answer["fallback"]["reason"] == "only_unknown_items"
+    assert ids_of(answer) == ids_of(get_json(own, "/recommend", k=5))
+    if name is not None:
+        assert "other" not in listed(own, "other")
+        own.delete("/items/other")
+
+
+def test_item_that_stands_for_a_new_one_is_not_pinned(own: httpx.Client) -> None:
+    similar = {"name": "Film 9", "category": "Accessories", "price": 49.0}
+    own.put("/items/second-film", json=similar)
+    own.put("/rules/pin", json={"name": "Film", "then": {"action": "pin", "item_id": "film-9"}})
+    try:
+        assert next(iter(listed(own))) == "film-9"
+        assert "film-9" not in listed(own, "second-film")
+    finally:
+        own.delete("/rules/pin")
+        own.delete("/items/second-film")
+
+
 def test_batches_and_dials_treat_new_items_the_same(own: httpx.Client) -> None:
     carts = [{"items": ["camera-4"]}, {"items": [NEW]}]
     for options in ({}, {"discovery": 0.5}, {"cohesion": 1}, {"scoring": "kernel"}):

@@ -98,7 +98,8 @@ def test_category_is_found_by_each_level_above_it(category: str) -> None:
 
 def test_category_that_lost_its_rows_is_still_known() -> None:
     columns = columns_of(WINE[:1])
-    moved = Columns(**{**vars(columns), "categories": columns.categories.changed(1, {0: "Food"})})
+    categories = columns.categories.changed({0: "Food"}, np.zeros(1, bool))
+    moved = Columns(**{**vars(columns), "categories": categories})
     for category, expected in (("Drinks", False), ("Drinks > Wine", False), ("Food", True)):
         condition = Condition.model_validate({"field": "category", "is": category})
         assert compiled(condition, moved).tolist() == [expected]

@@ -107,6 +107,17 @@ def test_cart_items_are_never_recommended(shop: httpx.Client) -> None:
     assert everything[SOLD_OUT] in ids_of(recommend(shop, k=100, in_stock=False))
 
 
+def test_unknown_category_of_a_boost_is_refused(shop: httpx.Client) -> None:
+    boosts = {"categories": {"Fotos": 2}}
+    for path, body in (("recommend", {}), ("recommend/batch", {"carts": [{}]}), ("bundles", {})):
+        answer = shop.post(f"/{path}", json={**body, "boosts": boosts})
+        assert answer.status_code == 422, answer.text
+        assert answer.json()["errors"][0]["where"] == "body.boosts.categories"
+        assert "did you mean 'Photo'" in answer.text
+    boosted = shop.post("/recommend", json={"k": 5, "boosts": {"categories": {"pHOTO": 0}}}).json()
+    assert {item["category"] for item in boosted["items"]} == {"Accessories"}
+
+
 def test_cart_window_keeps_the_latest_items(start: Callable[..., Service], tmp_path: Path) -> None:
     publish(tmp_path / "store")
     shop = start(TRIPOD_CART_WINDOW="3").ready().client

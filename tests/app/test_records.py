@@ -15,6 +15,7 @@ import redis
 from app.catalogue.changing import snapshot_of
 from app.catalogue.follower import CatalogueFollower
 from app.catalogue.holder import SnapshotHolder
+from app.catalogue.mixtures import Step
 from app.catalogue.records import Record, RecordStore, deleted, merged_with, replaced_by
 from app.catalogue.served_model import ServedModel
 from app.redis.client import RedisLink
@@ -51,6 +52,8 @@ class Follower:
         current = self.snapshots.current()
         records = {item_id: record for item_id, record in everything.parsed() if record is not None}
         expected = snapshot_of(current.model, records)
+        if expected.arrivals:
+            expected = Step.of(expected).applied(expected)
         known = range(current.model.kernel.size)
         # Arrivals may be in another order, and rows of those that are gone stay until the next model.
         listed = {item_id: current.listed_row(item_id) for item_id in current.arrivals}

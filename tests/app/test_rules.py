@@ -86,6 +86,27 @@ def test_pinned_item_must_pass_the_filters_and_not_be_in_the_cart(
     own.patch("/items/compact-9", json={"in_stock": None})
 
 
+def test_second_pin_of_the_last_place_takes_no_place(own: httpx.Client) -> None:
+    best = ids(listed(own))[0]
+    put(own, "first", {"action": "pin", "item_id": "compact-9", "position": 2}, priority=2)
+    put(own, "second", {"action": "pin", "item_id": "compact-12", "position": 2})
+    assert ids(listed(own, k=2)) == [best, "compact-9"]
+    assert ids(listed(own, k=3)) == [best, "compact-9", "compact-12"]
+
+
+def test_pinned_variant_that_is_sold_out_leaves_the_place_to_another(own: httpx.Client) -> None:
+    changes = [{"item_id": item_id, "parent_id": "compacts"} for item_id in ("compact-9", "compact-12")]
+    own.patch("/items", json={"items": changes})
+    put(own, "first", {"action": "pin", "item_id": "compact-9"}, priority=2)
+    put(own, "second", {"action": "pin", "item_id": "compact-12"})
+    assert ids(listed(own))[0] == "compact-9"
+    assert "compact-12" not in ids(listed(own, k=59))
+    own.patch("/items/compact-9", json={"in_stock": False})
+    assert ids(listed(own))[0] == "compact-12"
+    reset = [{**change, "parent_id": None, "in_stock": None} for change in changes]
+    own.patch("/items", json={"items": reset})
+
+
 def test_boost_and_bury_multiply_what_the_order_is_by(own: httpx.Client) -> None:
     before = {item["item_id"]: item["probability"] for item in listed(own, k=59)}
     for action, factor in (("boost", 5.0), ("bury", 0.2)):

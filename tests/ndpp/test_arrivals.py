@@ -97,7 +97,8 @@ def test_an_item_without_features_is_as_popular_as_the_median_item() -> None:
     nothing = ItemFeatures.of([None])
     arrivals = Similarity.of(random_features(41, 1), usual, ArrivalWeights()).arrivals(nothing)
     assert arrivals.probabilities(usual)[0] == pytest.approx(np.median(usual))
-    assert arrivals.neighbours_of(0)[0] == usual.argmax()
+    assert arrivals.neighbours[0, 0] == usual.argmax()
+    assert arrivals.neighbours_of(0) == []  # it resembles none of them
     shares = arrivals.weights[0] / arrivals.weights[0].sum()
     chosen = usual[arrivals.neighbours[0]]
     np.testing.assert_allclose(shares, chosen / chosen.sum(), atol=1e-9)
@@ -177,3 +178,26 @@ def test_columns_of_different_lengths_are_refused() -> None:
         ItemFeatures.of(["one", "two"], ["A"])
     with pytest.raises(ValueError, match="2 items and popularities of 3"):
         Similarity.of(ItemFeatures.of(["one", "two"]), np.ones(3), ArrivalWeights())
+
+
+def test_rows_of_some_arrivals_are_replaced() -> None:
+    known, usual = random_features(41, 1), np.full(41, 1 / 41)
+    similarity = Similarity.of(known, usual, ArrivalWeights())
+    named, nothing = similarity.arrivals(random_features(2, 2)), similarity.arrivals(ItemFeatures.of([None]))
+    three = named.longer(3)
+    assert three.probabilities(usual)[2] == 0
+    assert three.neighbours_of(2) == []
+    swapped = three.with_rows(np.array([2, 0]), similarity.arrivals(ItemFeatures.of(["red wine", None])))
+    assert swapped.neighbours_of(0) == []
+    assert swapped.neighbours_of(1) == named.neighbours_of(1)
+    assert swapped.neighbours_of(2)
+    assert swapped.with_rows(np.array([0]), similarity.arrivals(ItemFeatures.of(["soap"]))).alone == set()
+    assert three.with_rows(np.array([1]), nothing).alone == {1}
+
+
+def test_upper_and_lower_case_of_categories_are_the_same() -> None:
+    known = ItemFeatures.of(["a", "b"], ["Drinks > Wine", "drinks > Beer"])
+    new = ItemFeatures.of([None, None], ["DRINKS > wine", "Drinks > Wine"])
+    table = Similarity.of(known, np.full(2, 0.5), ArrivalWeights()).alike
+    np.testing.assert_array_equal(table.table(new, 0), table.table(new, 1))
+    assert table.table(new, 0)[0].tolist() == [1.0, 0.5]

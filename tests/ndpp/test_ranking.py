@@ -91,22 +91,30 @@ def test_dense_kernel_gives_the_same_items(seed: int, length: int, decoupling: f
 
 
 def listed_by_hand(marks: np.ndarray, k: int, limits: Limits, factors: np.ndarray) -> list[int]:
-    """The list by its definition: pinned rows, then row by row in order, and the pins put at their places."""
-    pins = [(row, position) for row, position in limits.pins if factors[row] > 0][:k]
-    taken = [row for row, _ in pins]
+    """The list by its definition: pins take places in their order, the rest is filled row by row."""
+
+    def fits(row: int, taken: list[int], limit: Limit) -> bool:
+        group = limit.groups[row]
+        return group < 0 or sum(limit.groups[other] == group for other in taken) < limit.most
+
+    places: dict[int, int] = {}
+    for row, position in limits.pins:
+        free = [place for place in range(position, k + 1) if place not in places]
+        among = [limit for limit in limits.groups if limit.for_pins]
+        if factors[row] > 0 and free and all(fits(row, list(places.values()), limit) for limit in among):
+            places[free[0]] = row
+    taken = list(places.values())
     for row in expected_order(marks):
         if row in taken or len(taken) == k:
             continue
-        if all(limit.allows([*taken, row]) or limit.groups[row] < 0 for limit in limits.groups):
+        if all(fits(row, taken, limit) for limit in limits.groups):
             taken.append(row)
-    rest = taken[len(pins) :]
-    for place in sorted({position for _, position in pins}):
-        for offset, row in enumerate(row for row, position in pins if position == place):
-            rest.insert(place - 1 + offset, row)
-    return rest
+    rest = iter(taken[len(places) :])
+    in_order = [places.get(place) or next(rest, None) for place in range(1, k + 1)]
+    return [row for row in in_order if row is not None]
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", range(60))
 def test_limits_and_pins_against_the_definition(seed: int) -> None:
     rng = np.random.default_rng(seed)
     size, k = 60, int(rng.integers(1, 25))
@@ -114,15 +122,34 @@ def test_limits_and_pins_against_the_definition(seed: int) -> None:
     factors = rng.uniform(0, 2, size) * (rng.random(size) < 0.8)
     by_rule = rng.choice([0.0, 0.1, 1.0, 5.0], size)
     groups = [
-        Limit(rng.integers(-1, 6, size).astype(np.int32), int(rng.integers(1, 3))) for _ in range(seed % 3)
+        Limit(rng.integers(-1, 6, size).astype(np.int32), int(rng.integers(1, 3)), for_pins=number == 1)
+        for number in range(seed % 3)
     ]
-    free = [row for row in rng.permutation(size).tolist() if row not in (1, 7)]
-    pins = [(row, int(rng.integers(1, 12))) for row in free[: seed % 5]]
+    free = [row for row in rng.permutation(size).tolist() if row not in (0, 1, 7)]
+    pins = [(row, int(rng.integers(1, 12))) for row in free[: seed % 7]]
     limits = Limits(groups, pins)
     best = best_items(prediction, k, factors, Order(factors=by_rule), limits)
     finished = prediction.probabilities * factors
     assert best.rows.tolist() == listed_by_hand(finished * by_rule, k, limits, factors)
     assert best.probabilities == pytest.approx(finished[best.rows] / finished.sum(), rel=1e-4)
+
+
+def test_pins_without_room_leave_their_places_to_others() -> None:
+    """Of two on the last place the first is shown; of two variants the first that is not filtered out."""
+    prediction = NextItem(random_kernel(60, 8, 1), FITTED).given([1, 7])
+    best, second, *_, last, other = expected_order(prediction.probabilities)
+    found = best_items(prediction, 2, np.ones(60), Order(), Limits((), [(last, 2), (other, 2)]))
+    assert found.rows.tolist() == [best, last]
+    groups = np.full(60, -1, dtype=np.int32)
+    groups[[last, other]] = 0
+    variants, pins = Limit(groups, 1, for_pins=True), [(last, 1), (other, 1)]
+    for sold_out, expected in ([], [last, best]), ([last], [other, best]), ([last, other], [best, second]):
+        factors = np.ones(60)
+        factors[sold_out] = 0
+        found = best_items(prediction, 2, factors, Order(), Limits([variants], pins))
+        assert found.rows.tolist() == expected
+    found = best_items(prediction, 3, np.ones(60), Order(), Limits([Limit(groups, 1)], pins))
+    assert found.rows.tolist() == [last, other, best]  # other limits do not hold for pins
 
 
 def test_limits_leave_a_full_list_in_a_large_catalogue() -> None:

@@ -15,6 +15,7 @@ NEED_TORCH = (
     "training.next_item.mixture",
     "training.next_item.own",
     "training.next_item.search",
+    "training.next_item.target_share",
     "training.next_item.tuning",
     "training.paper.experiments",
     "training.paper.figures",

@@ -9,7 +9,7 @@ import numpy as np
 
 from ndpp.sets import Constraints, SetPredictor, best_set
 from training.baskets import Baskets
-from training.sets.queries import Query, draw_carts, draw_purchases
+from training.sets.queries import Query, draw_carts, draw_purchases, predicted
 
 _CARTS = 300  # of each size
 _CART_SIZES = (1, 2, 3)
@@ -49,8 +49,7 @@ def _carts(held_out: Baskets, rng: np.random.Generator) -> Iterator[Query]:
 def _accuracy(predictor: SetPredictor, queries: Iterable[Query]) -> BundleAccuracy | None:
     everything = Constraints(np.ones(len(predictor.baskets.rarity)))
     claimed, true = [], []
-    for query in queries:
-        prediction = predictor.given(query.cart, as_cart=query.as_cart)
+    for query, prediction in predicted(predictor, queries):
         bundle = best_set(prediction, _ITEMS, everything)
         places = np.searchsorted(prediction.candidates, bundle).tolist()
         if len(places) == _ITEMS:

@@ -85,7 +85,8 @@ def calibration_of(model: NextItem, queries: Queries) -> NextItemCalibration | N
     target_probability = np.zeros(n)
     for number, prediction in enumerate(model.given_each(queries.carts, queries.histories)):
         probabilities, target = prediction.probabilities, queries.targets[number]
-        best = np.argsort(-probabilities, kind="stable")[:shown]
+        likely = np.flatnonzero(probabilities >= np.partition(probabilities, -shown)[-shown])
+        best = likely[np.argsort(-probabilities[likely], kind="stable")[:shown]]
         claimed[number], right[number] = probabilities[best], best == target
         offered[number] = ~np.isin(best, queries.carts[number])
         target_probability[number] = 0.0 if target == UNKNOWN else probabilities[target]

@@ -18,6 +18,7 @@ from ndpp.mixture import Habit, Line, Mixture, SimilarBaskets, Together
 from ndpp.next_item import NO_VOTE, NextItem, Prediction
 from ndpp.sparse import Sparse
 from training.evaluation.queries import Queries
+from training.next_item.target_share import target_log_share
 
 LEAST_GAIN = 1e-4
 _BY_RELEVANCE, _BY_VOTES, _BY_GAIN, _BY_POPULARITY, _AT_RANDOM = 80, 120, 40, 150, 300  # candidates
@@ -215,26 +216,22 @@ class _Likelihood:
         # The last column is the target's: it is not part of the normaliser.
         counts = np.column_stack([features.log_count, np.full(len(features), -np.inf)])
         self.log_count = torch.tensor(counts)
-        self.gain, self.popularity, self.relevance, self.votes, self.first = (
-            torch.tensor(values)
-            for values in (
-                features.gain,
-                features.popularity,
-                features.relevance,
-                features.votes,
-                features.first,
+        self.experts = [
+            torch.tensor(np.stack(columns, axis=-1))  # (n, C + 1, exponents of the expert)
+            for columns in (
+                (features.gain, features.relevance, features.popularity),
+                (features.votes,),
+                (features.gain, features.popularity, features.first),
             )
-        )
+        ]
 
     def __call__(self, theta: torch.Tensor) -> torch.Tensor:
-        a, b, c, p, w_baskets, h, g, u, w_habit = (self.line @ theta.T).T[:, :, None]
-        experts = (
-            a * self.gain + b * self.relevance + c * self.popularity,
-            p * self.votes,
-            h * self.gain + g * self.popularity + u * self.first,
-        )
+        together, power, w_baskets, habit, w_habit = torch.split(self.line @ theta.T, [3, 1, 1, 3, 1], dim=1)
         logs = torch.stack(
-            [scores[:, -1] - torch.logsumexp(scores + self.log_count, dim=1) for scores in experts]
+            [
+                target_log_share(exponents, features, self.log_count)
+                for exponents, features in zip((together, power, habit), self.experts, strict=True)
+            ]
         )
         shares = torch.stack(
             [

@@ -8,8 +8,9 @@ each basket is asked about several of its items, with the weight 1/|b| that an e
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from itertools import repeat
 
 import numpy as np
 import torch
@@ -19,6 +20,7 @@ from ndpp import History, NextItem, Prediction
 from ndpp.mixture import Line, Own, repeat_logit
 from training.baskets import Baskets
 from training.evaluation.queries import Queries, random_prefixes
+from training.next_item.target_share import target_log_share
 
 _DAYS = (10.0, 30.0, 90.0)  # scales of the recency weights that are tried
 _PREFIXES = 4  # per validation basket
@@ -84,20 +86,27 @@ def fit_own(
     queries, owners = queries.first(_MOST_QUERIES), owners[:_MOST_QUERIES]
     longest_gap = float(np.quantile([history.ages.min() for history in past], _LONGEST_GAP))
     first, first_owners = _first_items(asked, rng)
-    own, first_own = (
-        _Likelihood(model, these, [past[number] for number in numbers], weights, seed).fitted(
-            gap_days, longest_gap
-        )
-        for these, numbers, weights in (
-            (queries, owners, (queries.cart_sizes > 0).astype(np.float64)),
-            (first, first_owners, 1 / asked.sizes[first_owners]),
-        )
-    )
-    changed = replace(model, mixture=replace(model.mixture, own=own, own_first=first_own))
     known_past = [past[number] for number in owners]
-    return OwnFit(
-        own, first_own, len(queries), _loss(changed, queries, known_past), _loss(model, queries, None)
+    likelihood = _Likelihood(
+        model.given_each(queries.carts),
+        queries,
+        known_past,
+        (queries.cart_sizes > 0).astype(np.float64),
+        seed,
     )
+    without_history = -float(likelihood.cart.mean())
+    own = likelihood.fitted(gap_days, longest_gap)
+    del likelihood  # before the second one needs as much memory
+    nothing = model.given([])
+    first_own = _Likelihood(
+        repeat(nothing, len(first)),
+        first,
+        [past[number] for number in first_owners],
+        1 / asked.sizes[first_owners],
+        seed,
+    ).fitted(gap_days, longest_gap)
+    changed = replace(model, mixture=replace(model.mixture, own=own, own_first=first_own))
+    return OwnFit(own, first_own, len(queries), _loss(changed, queries, known_past), without_history)
 
 
 def _first_items(asked: Baskets, rng: np.random.Generator) -> tuple[Queries, NDArray[np.int64]]:
@@ -108,7 +117,7 @@ def _first_items(asked: Baskets, rng: np.random.Generator) -> tuple[Queries, NDA
     return Queries(empty, targets, np.zeros(len(owners), dtype=np.int64)), owners
 
 
-def _loss(model: NextItem, queries: Queries, histories: Sequence[History] | None) -> float:
+def _loss(model: NextItem, queries: Queries, histories: Sequence[History]) -> float:
     predictions = model.given_each(queries.carts, histories)
     found = [p.probabilities[target] for p, target in zip(predictions, queries.targets, strict=True)]
     return float(-np.log(np.maximum(found, _LEAST)).mean())
@@ -119,7 +128,7 @@ class _Candidates:
     """Rows whose scores make up the normaliser, the target last, with their features."""
 
     log_count: Array  # (C,): log of the number of rows each stands for; −∞ for the target
-    features: Array  # (C, _SCORED): in the order of _START; `recent` is 0, see below
+    features: Array  # (C, _SCORED): in the order of _START; `recent` is set for one scale at a time
     recent: Array  # (C, len(_DAYS))
 
 
@@ -127,11 +136,15 @@ class _Likelihood:
     """−log P(target) averaged over the queries, as a function of the coefficients (11, 2)."""
 
     def __init__(
-        self, model: NextItem, queries: Queries, histories: Sequence[History], weights: Array, seed: int
+        self,
+        predictions: Iterable[Prediction],
+        queries: Queries,
+        histories: Sequence[History],
+        weights: Array,
+        seed: int,
     ) -> None:
         rng = np.random.default_rng(seed)
         found, cart, sizes = [], [], []
-        predictions = model.given_each(queries.carts)
         for prediction, history, target in zip(predictions, histories, queries.targets, strict=True):
             found.append(_candidates(prediction, history, int(target), rng))
             cart.append(np.log(max(prediction.probabilities[target], _LEAST)))
@@ -145,13 +158,14 @@ class _Likelihood:
         self.features = _padded([each.features for each in found], 0.0)  # (n, C, _SCORED)
         self.recent = _padded([each.recent for each in found], 0.0)  # (n, C, len(_DAYS))
 
-    def __call__(self, theta: torch.Tensor, days: int, queries: int) -> torch.Tensor:
+    def use(self, days: int) -> None:
+        """Take the recency weights of one of the scales."""
+        self.features[:, :, _RECENT] = self.recent[:, :, days]
+
+    def __call__(self, theta: torch.Tensor, queries: int) -> torch.Tensor:
         """The mean over the first `queries`."""
         exponents = self.line[:queries] @ theta.T  # (n, 11)
-        scored = exponents[:, :_SCORED].float()
-        scores = torch.bmm(self.features[:queries], scored[:, :, None])[:, :, 0]
-        scores = (scores + scored[:, _RECENT, None] * self.recent[:queries, :, days]).double()
-        own = scores[:, -1] - torch.logsumexp(scores + self.log_count[:queries], dim=1)
+        own = target_log_share(exponents[:, :_SCORED], self.features[:queries], self.log_count[:queries])
         weight, baskets, repeats = exponents[:, _SCORED:].T
         logit = weight + baskets * self.log_baskets[:queries] + repeats * self.repeats[:queries]
         mixed = torch.logaddexp(
@@ -177,6 +191,7 @@ class _Likelihood:
 
     def _fitted(self, days: int, queries: int, theta: torch.Tensor) -> tuple[torch.Tensor, float]:
         """The coefficients for one scale of the recency weights, and their loss."""
+        self.use(days)
         middle = torch.tensor(list(_START.values()), dtype=torch.float64)
         start, theta = theta, theta.clone().requires_grad_()
         strength = 0.5 / (_PRIOR_VARIANCE * queries)
@@ -186,14 +201,14 @@ class _Likelihood:
 
         def loss() -> torch.Tensor:
             optimiser.zero_grad()
-            value = self(theta, days, queries) + strength * ((theta - middle) ** 2).sum()
+            value = self(theta, queries) + strength * ((theta - middle) ** 2).sum()
             value.backward()  # type: ignore[no-untyped-call]
             return value
 
         optimiser.step(loss)  # type: ignore[no-untyped-call]
         found = theta.detach() if bool(torch.isfinite(theta).all()) else start
         with torch.no_grad():
-            return found, float(self(found, days, queries))
+            return found, float(self(found, queries))
 
 
 def _candidates(

@@ -7,6 +7,7 @@ to it, and replace it for items beyond the size of its dense inverse.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,8 +21,8 @@ from training.basket_matrix import basket_matrix
 from training.baskets import Baskets
 from training.recency import recency_weights
 
-DENSE_ITEMS = 20_000  # most items in the regression: one dense float32 matrix of 1.5 GiB
-_DOUBLE_ITEMS = 8_000  # up to this many items the regression is solved in float64
+DENSE_ITEMS = 10_000  # most items in the regression: one dense float32 matrix of 400 MB; more gain nothing
+_DOUBLE_ITEMS = 5_000  # up to this many items the regression is solved in float64
 _SIZE_DISCOUNT = 0.5  # a basket of n items has weight n^−0.5: large baskets say less about each pair
 _ASYMMETRY = 0.75  # of similarities: 1 is the confidence of an association rule, 0.5 the cosine
 _SHRINKAGE = 10.0  # in mean baskets: keeps two items bought once, together, from being very similar
@@ -30,6 +31,7 @@ _ENTRIES = 8_000_000  # most neighbours in total: 64 MB
 _ROWS_AT_ONCE = 256
 
 Matrix = NDArray[np.floating[Any]]
+Vector = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,12 +62,12 @@ class CoPurchases:
         """
         X, weights = self._X[:, :DENSE_ITEMS], self._recency * self._sizes**-_SIZE_DISCOUNT
         head = X.shape[1]
-        dtype = np.float64 if head <= _DOUBLE_ITEMS else np.float32
-        gram = (X.T @ sparse.diags_array(weights) @ X).astype(dtype)
-        system: Matrix = gram.toarray().T  # symmetric: the transpose gives LAPACK its column-major order
+        system: Matrix = np.empty((head, head), dtype=np.float64 if head <= _DOUBLE_ITEMS else np.float32)
+        for rows, together in _together(X, weights):
+            system[rows] = together.toarray()
         own = np.diag_indices(head)
         system[own] += ridge * _mean(weights) + dropout * system[own]
-        inverse = _inverse_in_place(system)
+        inverse = _inverse_in_place(system.T)  # symmetric: the transpose is in the order of LAPACK
         inverse /= -inverse[own].copy()
         inverse[own] = 0
         return inverse
@@ -73,12 +75,26 @@ class CoPurchases:
     def similarities(self) -> sparse.csr_array:
         """c_yi / (c_y^a c_i^(1−a)) with shrinkage; a basket of n items has weight 1/(n − 1)."""
         weights = self._recency / (self._sizes - 1)
-        together = sparse.coo_array(self._X.T @ sparse.diags_array(weights) @ self._X)
         scale = np.asarray(self._X.T @ weights) + _SHRINKAGE * _mean(weights)
-        apart = together.row != together.col
-        rows, columns = together.row[apart], together.col[apart]
-        values = together.data[apart] / (scale[rows] ** _ASYMMETRY * scale[columns] ** (1 - _ASYMMETRY))
-        return sparse.csr_array((values.astype(np.float32), (rows, columns)), shape=together.shape)
+        of_row, of_column = scale**-_ASYMMETRY, scale ** (_ASYMMETRY - 1)
+        parts = []
+        for rows, found in _together(self._X, weights):
+            values = found.data * np.repeat(of_row[rows], np.diff(found.indptr)) * of_column[found.indices]
+            parts.append(
+                sparse.csr_array((values.astype(np.float32), found.indices, found.indptr), shape=found.shape)
+            )
+        similar = sparse.csr_array(sparse.vstack(parts, format="csr"))
+        similar.setdiag(0)
+        similar.eliminate_zeros()
+        return similar
+
+
+def _together(X: sparse.csr_array, weights: Vector) -> Iterator[tuple[slice, sparse.csr_array]]:
+    """Xᵀ Diag(weights) X in strips of rows: the whole of it would take too much memory."""
+    transposed, weighted = X.T.tocsr(), sparse.csr_array(sparse.diags_array(weights) @ X)
+    for start in range(0, X.shape[1], _ROWS_AT_ONCE):
+        rows = slice(start, start + _ROWS_AT_ONCE)
+        yield rows, transposed[rows] @ weighted
 
 
 def learn_relevance_prior(
@@ -92,48 +108,44 @@ def learn_relevance_prior(
 
 
 def strongest_neighbours(
-    regression: Matrix, similarities: sparse.csr_array, options: RelevanceOptions
+    regression: Matrix,
+    similarities: sparse.csr_array,
+    options: RelevanceOptions,
+    items: NDArray[np.int64] | None = None,
 ) -> Relevance:
-    """The prior from the strongest neighbours of each item.
+    """The prior from the strongest neighbours of each item, or of `items` only; others have none then.
 
     The weight is regression + similarity share where the regression covers both items, else the similarity.
+    Strongest are the neighbours furthest from zero: negative weights count too.
     """
     size, head = similarities.shape[0], len(regression)
-    most = min(_MOST, max(_ENTRIES // size, 1))
-    kept = []
-    for item in range(size):
-        span = slice(similarities.indptr[item], similarities.indptr[item + 1])
-        others, similar = similarities.indices[span], similarities.data[span]
-        if item < head:
-            weights = regression[item].astype(np.float32)
-            dense = np.zeros(head, dtype=np.float32)
-            inside = others < head
-            dense[others[inside]] = similar[inside]
-            weights += options.similarity * dense
-            others = np.concatenate([np.arange(head, dtype=np.int32), others[~inside]])
-            weights = np.concatenate([weights, similar[~inside]])
-            similar = np.concatenate([dense, similar[~inside]])
-        else:
-            weights = similar
-        kept.append(_strongest(others, weights, options.support * similar, most))
+    most = min(_MOST, max(_ENTRIES // size, 1), size)
+    wanted = np.arange(size) if items is None else np.unique(items)
+    counts, kept = np.zeros(size, dtype=np.int64), []
+    for start in range(0, max(len(wanted), 1), _ROWS_AT_ONCE):
+        rows = wanted[start : start + _ROWS_AT_ONCE]
+        weights = similarities[rows].toarray()  # (b, M)
+        support = options.support * weights
+        inside = weights[: np.searchsorted(rows, head), :head]
+        inside *= options.similarity
+        inside += regression[rows[: len(inside)]]
+        strength = np.maximum(np.abs(weights), support)
+        # The strongest first: looking for them at the end is ten times slower where most are zero.
+        chosen = np.sort(np.argpartition(-strength, most - 1, axis=1)[:, :most], axis=1)
+        found = np.take_along_axis(strength, chosen, axis=1) > 0
+        counts[rows] = found.sum(axis=1)
+        kept.append(
+            [
+                chosen[found].astype(np.int32),
+                *(np.take_along_axis(values, chosen, axis=1)[found] for values in (weights, support)),
+            ]
+        )
     neighbours, weights, support = (np.concatenate(parts) for parts in zip(*kept, strict=True))
-    offsets = np.concatenate([[0], np.cumsum([len(row) for row, *_ in kept])])
+    offsets = np.concatenate([[0], np.cumsum(counts)])
     return Relevance(offsets, neighbours, weights, options.floor, support)
 
 
-def _strongest(
-    others: NDArray[np.int32], weights: NDArray[np.float32], support: NDArray[np.float32], most: int
-) -> tuple[NDArray[np.int32], NDArray[np.float32], NDArray[np.float32]]:
-    """The entries furthest from zero (negative weights count too), in order of the neighbour's row."""
-    strength = np.maximum(np.abs(weights), support)
-    chosen = np.flatnonzero(strength)
-    if len(chosen) > most:
-        chosen = np.argpartition(-strength, most)[:most]
-    chosen = chosen[np.argsort(others[chosen])]
-    return others[chosen], weights[chosen], support[chosen]
-
-
-def _mean(weights: NDArray[np.float64]) -> float:
+def _mean(weights: Vector) -> float:
     return float(weights.mean()) if len(weights) else 1.0
 
 

@@ -7,10 +7,10 @@ from functools import cached_property, lru_cache
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ndpp import Kernel, condition
 from ndpp.basket_index import BasketIndex
-from ndpp.mixture import Mixture
 from ndpp.next_item import NextItem
 from training.baskets import Baskets
 from training.evaluation.queries import Queries
@@ -38,14 +38,15 @@ class Evidence:
 
     def features(self, choice: Choice, queries: Queries, weights: Array) -> Features:
         """The features of the queries under a choice, as in serving."""
-        return gather(self.model(choice, START.mixture(choice.decoupling)), queries, weights, self.seed)
+        model = self.model(choice, np.unique(np.concatenate(queries.carts)))
+        return gather(model, queries, weights, self.seed)
 
-    def model(self, choice: Choice, mixture: Mixture) -> NextItem:
-        """The next-item model with the prior of a choice."""
+    def model(self, choice: Choice, items: NDArray[np.int64] | None = None) -> NextItem:
+        """The next-item model of a choice with a usual mixture, for carts of `items` (all if None)."""
         options = choice.prior
         regression = self.regression(options.ridge, options.dropout)
-        relevance = strongest_neighbours(regression, self.similarities, options)
-        return NextItem(self.kernel, mixture, relevance, self.index)
+        relevance = strongest_neighbours(regression, self.similarities, options, items)
+        return NextItem(self.kernel, START.mixture(choice.decoupling), relevance, self.index)
 
 
 class Search:
@@ -68,8 +69,9 @@ class Search:
         self.begin = self.best = begin
         self._features = evidence.features(self.best, queries, weights)
         self._rows = np.column_stack([self._features.rows, queries.targets])
-        self._gains = lru_cache(maxsize=None)(self._gains_at)
-        self._votes = lru_cache(maxsize=4)(self._regression_votes_at)
+        # Not caches of bound methods, which would keep the search and all its evidence in memory.
+        self._gains: dict[float, Array] = {}
+        self._votes: dict[tuple[float, float], Array] = {}
         start = START if before is None else before.tried[begin]
         self.tried: dict[Choice, Fitted] = {begin: fit_mixture(self._features, start)}
 
@@ -87,7 +89,7 @@ class Search:
         """Try a choice; keep it if it is better than the best so far."""
         features = replace(
             self._features,
-            gain=self._gains(candidate.decoupling),
+            gain=self._gains_at(candidate.decoupling),
             relevance=self._log_relevance(candidate.prior),
         )
         before = self.tried[self.best]
@@ -99,30 +101,35 @@ class Search:
 
     def _gains_at(self, decoupling: float) -> Array:
         """log Δ of the candidates."""
-        model = NextItem(self._evidence.kernel, START.mixture(decoupling))
-        states = (condition(model.kernel, cart, decoupling=decoupling) for cart in self._carts)
-        return np.stack(
-            [
-                model.log_gains(state.exact_gains(rows), rows)
-                for state, rows in zip(states, self._rows, strict=True)
-            ]
-        )
+        if decoupling not in self._gains:
+            model = NextItem(self._evidence.kernel, START.mixture(decoupling))
+            states = (condition(model.kernel, cart, decoupling=decoupling) for cart in self._carts)
+            self._gains[decoupling] = np.stack(
+                [
+                    model.log_gains(state.exact_gains(rows), rows)
+                    for state, rows in zip(states, self._rows, strict=True)
+                ]
+            )
+        return self._gains[decoupling]
 
     def _log_relevance(self, options: RelevanceOptions) -> Array:
         """log(r / floor) of the candidates, from all neighbours instead of only the strongest."""
         inside, outside = self._similarity_votes
-        weights = self._votes(options.ridge, options.dropout) + options.similarity * inside + outside
+        regression = self._regression_votes_at(options.ridge, options.dropout)
+        weights = regression + options.similarity * inside + outside
         r = np.maximum(weights, options.support * (inside + outside))
         return np.log(np.maximum(r, options.floor) / options.floor)
 
     def _regression_votes_at(self, ridge: float, dropout: float) -> Array:
         """Σ_{y ∈ cart} B_yi of the candidates."""
-        regression = self._evidence.regression(ridge, dropout)
-        head, votes = len(regression), np.zeros(self._rows.shape)
-        for number, (cart, rows) in enumerate(zip(self._carts, self._rows, strict=True)):
-            known = np.flatnonzero(rows < head)
-            votes[number, known] = regression[np.ix_(cart[cart < head], rows[known])].sum(axis=0)
-        return votes
+        if (ridge, dropout) not in self._votes:
+            regression = self._evidence.regression(ridge, dropout)
+            head, votes = len(regression), np.zeros(self._rows.shape)
+            for number, (cart, rows) in enumerate(zip(self._carts, self._rows, strict=True)):
+                known = np.flatnonzero(rows < head)
+                votes[number, known] = regression[np.ix_(cart[cart < head], rows[known])].sum(axis=0)
+            self._votes[ridge, dropout] = votes
+        return self._votes[ridge, dropout]
 
     @cached_property
     def _similarity_votes(self) -> tuple[Array, Array]:

@@ -19,7 +19,7 @@ from ndpp import Kernel, NextItem
 from ndpp.mixture import Mixture
 from training.baskets import Baskets
 from training.evaluation.queries import random_prefixes
-from training.next_item.mixture import fit_mixture
+from training.next_item.mixture import fit_mixture, gather
 from training.next_item.search import Choice, Evidence, Search
 from training.options import Effort
 from training.recency import recency_weights
@@ -114,14 +114,15 @@ def tune(
             break
         search = again
     most = _MOST_FINAL_QUERIES
-    final = evidence.features(search.best, queries.first(most), weights[:most])
+    model = evidence.model(search.best)
+    final = gather(model, queries.first(most), weights[:most], seed)
     fitted = fit_mixture(final, search.tried[search.best])
     least = search.tried[search.best].loss
     trials = [Trial(choice, fit.loss) for choice, fit in search.tried.items() if fit.loss >= least]
     return Tuning(
         trials=sorted(trials, key=lambda trial: (trial.negative_log_likelihood, trial.choice != search.best)),
         queries=len(final),
-        trained=evidence.model(search.best, fitted.mixture(search.best.decoupling)),
+        trained=replace(model, mixture=fitted.mixture(search.best.decoupling)),
         negative_log_likelihood=fitted.loss,
         without_determinant=fit_mixture(final, fitted, determinant=False).loss,
         interrupted=stopped,

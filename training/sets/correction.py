@@ -20,7 +20,7 @@ from ndpp.sets.coefficients import Coefficients, SetModel
 from ndpp.sets.constraints import Constraints
 from ndpp.sets.probability import SetPredictor
 from ndpp.sets.search import best_set
-from training.sets.queries import Query
+from training.sets.queries import Query, predicted
 
 _UNCORRECTED = np.array([0.0, 0.0, 1.0, 0.0])
 _PRIOR_VARIANCES = np.array([0.02, 0.02, 0.02, 0.5])
@@ -37,8 +37,7 @@ def correct_best_sets(
     uncorrected = replace(predictor, model=SetModel.of(fitted, fitted))
     everything = Constraints(np.ones(len(predictor.baskets.rarity)))
     features, held = [], []
-    for query in queries:
-        prediction = uncorrected.given(query.cart, as_cart=query.as_cart, most=most)
+    for query, prediction in predicted(uncorrected, queries, most):
         inside = np.isin(prediction.candidates, query.basket)
         for size in sizes:
             best = np.searchsorted(prediction.candidates, best_set(prediction, size, everything)).tolist()

@@ -16,7 +16,7 @@ from ndpp.sets.probability import SetPredictor
 from training.baskets import Baskets
 from training.sets.correction import correct_best_sets
 from training.sets.features import CountedQuery, ItemFeatures, SetFeatures, joined
-from training.sets.queries import Query, draw_carts, draw_items, draw_purchases
+from training.sets.queries import Query, draw_carts, draw_items, draw_purchases, predicted
 
 _CART_SIZES = (1, 2, 3, 5, 8)
 _SET_SIZES = (2, 3)
@@ -89,8 +89,8 @@ def _learn(
     items: list[ItemFeatures] = []
     sets: dict[int, list[SetFeatures]] = {size: [] for size in _SET_SIZES}
     first = 0
-    for query in queries:
-        counted = CountedQuery(predictor.given(query.cart, as_cart=query.as_cart, most=_MOST_BASKETS), query)
+    for query, prediction in predicted(predictor, queries, _MOST_BASKETS):
+        counted = CountedQuery(prediction, query)
         items.append(counted.items())
         for size, found in sets.items():
             found.append(counted.sets(size, first, rng))

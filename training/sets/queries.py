@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 import numpy as np
 
+from ndpp.sets.prediction import SetPrediction
+from ndpp.sets.probability import MOST_BASKETS, SetPredictor
 from training.baskets import Baskets, ItemRows
 
 
@@ -16,6 +18,19 @@ class Query(NamedTuple):
     cart: ItemRows
     basket: ItemRows
     as_cart: bool
+
+
+def predicted(
+    predictor: SetPredictor, queries: Iterable[Query], most: int = MOST_BASKETS
+) -> Iterator[tuple[Query, SetPrediction]]:
+    """The queries with their predictions; the next items of many carts are predicted at once."""
+    asked = list(queries)
+    next_items = predictor.next_item.given_each([query.cart for query in asked])
+    for query, next_item in zip(asked, next_items, strict=True):
+        yield (
+            query,
+            predictor.given(query.cart, as_cart=query.as_cart, prediction=next_item, most=most),
+        )
 
 
 def draw_carts(baskets: Baskets, size: int, most: int, rng: np.random.Generator) -> Iterator[Query]:

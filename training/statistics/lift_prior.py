@@ -8,7 +8,7 @@ from scipy import optimize, special
 from ndpp.kernel import Indices, Vector
 from ndpp.lifts import Prior
 from ndpp.marginal_kernel import MarginalKernel
-from training.statistics.pair_counts import PairCounts, Pairs, joined
+from training.statistics.pair_counts import PairCounts, Pairs, at_random, joined
 
 SAMPLED_PAIRS = 100_000  # enough for the six parameters of the prior
 _ENOUGH_COUNTED = 100  # fewest joint validation baskets to fit to
@@ -32,9 +32,11 @@ def learn_prior(counts: PairCounts, validation: PairCounts, marginal: MarginalKe
     sampled = counts.pairs(*_sample(marginal.kernel.size, seed), marginal)
     if int(validation.together.sum()) < _ENOUGH_COUNTED:
         return fit_prior(sampled)
-    met, half = counts.met(marginal), SAMPLED_PAIRS // 2
-    unmet = sampled.some(sampled.together == 0, half, seed)
-    return fit_prior(joined(met.some(met.together > 0, half, seed), unmet), validation)
+    half = SAMPLED_PAIRS // 2
+    first, second = counts.met()
+    chosen = at_random(np.arange(len(first)), half, seed)  # before the kernel lifts, which take most time
+    met = counts.pairs(first[chosen], second[chosen], marginal)
+    return fit_prior(joined(met, sampled.some(sampled.together == 0, half, seed)), validation)
 
 
 def fit_prior(pairs: Pairs, unseen: PairCounts | None = None) -> Prior:

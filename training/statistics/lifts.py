@@ -32,7 +32,7 @@ def learn_lifts(train: Baskets, validation: Baskets, kernel: Kernel, seed: int =
     prior = learn_prior(PairCounts(train), PairCounts(validation), marginal, seed)
     counts = PairCounts(merge(train, validation))
     least = _least_count(counts.together)
-    counted = counts.met(marginal, least)
+    counted = counts.pairs(*counts.met(least), marginal)
     lift, low, _ = counted.posterior(prior)
     relations = np.where(low > 1, COMPLEMENT, 0).astype(np.uint8)
     cautious = prior._replace(weight=min(prior.weight, _SUBSTITUTE_WEIGHT))
@@ -43,7 +43,7 @@ def learn_lifts(train: Baskets, validation: Baskets, kernel: Kernel, seed: int =
 def count_lifts(counts: PairCounts, kernel: Kernel, prior: Prior) -> Lifts:
     """Lifts by a known prior, without relations."""
     least = _least_count(counts.together)
-    counted = counts.met(MarginalKernel(kernel), least)
+    counted = counts.pairs(*counts.met(least), MarginalKernel(kernel))
     relations = np.zeros(len(counted.first), dtype=np.uint8)
     return _stored(counts, (counted.first, counted.second, counted.together, relations), least, prior)
 

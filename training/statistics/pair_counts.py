@@ -29,9 +29,7 @@ class Pairs(NamedTuple):
 
     def some(self, chosen: NDArray[np.bool_], most: int, seed: int) -> Pairs:
         """The chosen pairs, or a random sample of `most` of them."""
-        places = np.flatnonzero(chosen)
-        if len(places) > most:
-            places = np.sort(np.random.default_rng(seed).choice(places, most, replace=False))
+        places = at_random(np.flatnonzero(chosen), most, seed)
         return Pairs._make(values[places] for values in self)
 
     def posterior(self, prior: Prior) -> tuple[Vector, ...]:
@@ -78,11 +76,11 @@ class PairCounts:
         usual = _products(self.rates * np.sqrt(share), first, second)
         return np.divide(usual, by_chance, out=np.ones(len(first)), where=by_chance > 0)
 
-    def met(self, marginal: MarginalKernel, least: int = 1) -> Pairs:
-        """The pairs that at least `least` baskets hold."""
+    def met(self, least: int = 1) -> tuple[Indices, Indices]:
+        """The first and the second rows of the pairs that at least `least` baskets hold."""
         met = self.together.tocoo()
         kept = met.data >= least
-        return self.pairs(met.row[kept].astype(np.intp), met.col[kept].astype(np.intp), marginal)
+        return met.row[kept].astype(np.intp), met.col[kept].astype(np.intp)
 
     def pairs(self, first: Indices, second: Indices, marginal: MarginalKernel) -> Pairs:
         """These pairs with their counts and kernel lifts."""
@@ -101,6 +99,13 @@ def _products(rows: Matrix, first: Indices, second: Indices) -> Vector:
         part = slice(start, start + _PAIRS_AT_ONCE)
         products[part] = np.einsum("ic,ic->i", rows[first[part]], rows[second[part]])
     return products
+
+
+def at_random(places: Indices, most: int, seed: int) -> Indices:
+    """A random sample of `most` of the places, in their order; all of them if there are no more."""
+    if len(places) <= most:
+        return places
+    return np.sort(np.random.default_rng(seed).choice(places, most, replace=False))
 
 
 def joined(*parts: Pairs) -> Pairs:

@@ -50,6 +50,8 @@ class Recommendations(TypedDict):
     model_version: str
     cart: ConsideredCart
     items: list[RecommendedItem]
+    exact: bool
+    probability_error: float
     fallback: Fallback | None
     took_ms: float
 

@@ -41,12 +41,13 @@ def test_the_maximised_likelihood_is_that_of_serving(learned: TrainedModel, own:
     past = [history for owner in owners if (history := histories[owner])]
     trained = learned.tuning.trained
     weights = np.linspace(1, 2, len(queries))
-    likelihood = _Likelihood(trained, queries, past, weights, 0)
+    likelihood = _Likelihood(trained.given_each(queries.carts), queries, past, weights, 0)
     theta = torch.tensor([getattr(own.own, name) for name in _START], dtype=torch.float64)
     served = replace(trained, mixture=replace(trained.mixture, own=own.own))
     found = served.probabilities(queries.carts, past)[np.arange(len(queries)), queries.targets]
     expected = np.average(-np.log(found), weights=weights)
-    loss = likelihood(theta, _DAYS.index(own.own.days), len(queries))
+    likelihood.use(_DAYS.index(own.own.days))
+    loss = likelihood(theta, len(queries))
     assert float(loss) == pytest.approx(expected, rel=1e-5)
     assert own.queries > 100
     assert own.with_history < own.without_history

@@ -6,7 +6,12 @@ from numpy.typing import NDArray
 
 from training.baskets import Baskets, merge
 from training.next_item import relevance_prior
-from training.next_item.relevance_prior import CoPurchases, RelevanceOptions, learn_relevance_prior
+from training.next_item.relevance_prior import (
+    CoPurchases,
+    RelevanceOptions,
+    learn_relevance_prior,
+    strongest_neighbours,
+)
 
 
 def dense(baskets: Baskets) -> NDArray[np.float64]:
@@ -66,6 +71,28 @@ def test_regression_of_large_catalogue_in_float32(planted: Baskets, monkeypatch:
 
 def test_similarities_are_between_cosine_and_confidence(planted: Baskets) -> None:
     np.testing.assert_allclose(CoPurchases(planted).similarities().toarray(), similar(planted), rtol=1e-5)
+
+
+def test_strips_of_rows_give_the_whole_matrices(planted: Baskets, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(relevance_prior, "_ROWS_AT_ONCE", 7)
+    bought = CoPurchases(planted)
+    np.testing.assert_allclose(bought.regression(20, 0.5), regressed(planted, 20, 0.5), atol=1e-10)
+    np.testing.assert_allclose(bought.similarities().toarray(), similar(planted), rtol=1e-5)
+
+
+@pytest.mark.parametrize("head", [40, 25])
+def test_lists_of_some_items_are_those_of_all(
+    planted: Baskets, head: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(relevance_prior, "DENSE_ITEMS", head)
+    monkeypatch.setattr(relevance_prior, "_ROWS_AT_ONCE", 7)
+    bought, options = CoPurchases(planted), RelevanceOptions()
+    learned = bought.regression(20, 0.5), bought.similarities(), options
+    every, some = strongest_neighbours(*learned), strongest_neighbours(*learned, np.array([30, 3, 17, 3]))
+    for item in (3, 17, 30):
+        for found, wanted in zip(some.above_floor([item]), every.above_floor([item]), strict=True):
+            np.testing.assert_array_equal(found, wanted)
+    assert set(np.flatnonzero(np.diff(some.offsets))) == {3, 17, 30}
 
 
 def test_relevance_is_maximum_of_weight_and_support(planted: Baskets) -> None:
