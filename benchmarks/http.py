@@ -9,6 +9,8 @@ baskets that it has not seen. The service caches its latest answers, so the resu
 are three loads: *new carts* (every answer is computed; the worst case), *shoppers* (carts of different sizes,
 each requested three times before it changes: an assumption, not a measurement), and *the same cart*
 repeatedly, which is always answered from the cache.
+
+ALS needs the `als` extra. A million items need about 10 GB of memory, 15 GB of disk and ten minutes.
 """
 
 from __future__ import annotations

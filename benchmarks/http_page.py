@@ -129,7 +129,8 @@ def write_page(results: Results) -> None:
         "each request) and EASE-R (the sum of the weights from the cart's items; all weights up to 50,000 "
         "items, the 100 strongest of each item above) are plain FastAPI services that do the same job: they "
         "read the cart from Redis, score all items, leave out those of the cart, and answer with the ten "
-        "best, their names and prices. They give no probabilities, reasons, filters or rules.",
+        "best, their names and prices. They give no probabilities, reasons, filters or rules. EASE-R adds "
+        "the listed weights to a score of every item; sums of the listed items alone would be faster.",
         f"{reached} of {len(judged)} goals are reached.",
         _markdown(
             ["", "goal", "found"],
@@ -166,8 +167,8 @@ def _section(run: Run, figures: dict[str, Any]) -> str:
             f"{100 * truth['same ids']:.1f} %, all probabilities within 2 % for "
             f"{100 * truth['probabilities within 2 %']:.1f} %; the largest relative error of a list is "
             f"{100 * truth['mean error']:.3f} % on average and {100 * truth['largest error']:.2f} % at most. "
-            f"{100 * truth['exact']:.1f} % of the answers say that their list is certain, and the error is "
-            f"within that which they give for {100 * truth['error covered']:.1f} %."
+            f"{100 * truth['said to be exact']:.1f} % of the answers say that their list is exact, and "
+            f"{100 * truth['within the estimated error']:.1f} % give an estimate of the error that holds."
         )
     return "\n\n".join(parts)
 

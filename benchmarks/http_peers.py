@@ -76,7 +76,10 @@ def _mapped(path: Path) -> NDArray[Any]:
 
 def _highest(scores: NDArray[Any], cart: list[int], k: int) -> tuple[NDArray[Any], NDArray[Any]]:
     scores[cart] = -np.inf
-    best = np.argpartition(scores, -k)[-k:]
+    above = np.flatnonzero(scores > 0)  # argpartition is slow on many equal numbers
+    if len(above) < k:
+        above = np.arange(len(scores))
+    best = above[np.argpartition(scores[above], -k)[-k:]]
     best = best[np.argsort(-scores[best])]
     return best, scores[best]
 

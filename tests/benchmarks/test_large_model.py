@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from benchmarks.large_model import Copies, large_model, publish
-from benchmarks.trained_model import Trained, train, trained_model
+from benchmarks.trained_model import Trained, products, train, trained_model
 from model_store import Items, ModelStore
 from training.options import FitOptions
 from training.synthetic import generate_baskets
@@ -84,6 +84,13 @@ def test_published_model_recommends(trained: Trained, tmp_path: Path) -> None:
     for cart in carts:
         found = store.open().next_item.given(cart).probabilities
         assert found.sum() == pytest.approx(1) and not found[cart].any()
+
+
+def test_products_are_the_most_frequent_ones() -> None:
+    baskets, items = products(50)
+    assert len(items) == len(baskets.catalogue) == 50
+    assert len(baskets) > 10_000 and baskets.shoppers is not None
+    assert items.names[0] and items.categories[0] and (items.prices[0] or 0) > 0
 
 
 def test_fewer_items_than_trained_are_refused(trained: Trained) -> None:
