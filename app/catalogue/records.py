@@ -14,6 +14,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from pydantic_core import from_json, to_json
+
 from app.redis.client import RedisLink
 
 _RECORDS = "tripod:items"
@@ -259,7 +261,7 @@ class RecordStore:
 def _edited(text: bytes, edit: Edit) -> tuple[bytes | Refusal, bool]:
     """The new text of a record, and whether the item is new to the shop."""
     try:
-        fields = json.loads(text or b"{}")
+        fields = from_json(text) if text else {}
     except ValueError:  # not ours
         fields = {}
     if not isinstance(fields, dict):
@@ -270,8 +272,7 @@ def _edited(text: bytes, edit: Edit) -> tuple[bytes | Refusal, bool]:
     is_new = not is_listed(fields, known=edit.known) and is_listed(changed, known=edit.known)
     if is_new and not edit.known and _is_hidden(edit.item_id):
         return _HIDDEN, False
-    encoded = json.dumps(changed, ensure_ascii=False, separators=(",", ":")).encode() if changed else b""
-    return encoded, is_new
+    return to_json(changed) if changed else b"", is_new
 
 
 def _is_hidden(item_id: str) -> bool:

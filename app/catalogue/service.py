@@ -7,6 +7,7 @@ import base64
 import binascii
 import json
 from collections.abc import AsyncIterable, AsyncIterator, Sequence
+from time import thread_time
 
 import numpy as np
 from pydantic import ValidationError
@@ -36,7 +37,7 @@ from app.catalogue.schemas import (
 )
 from app.catalogue.snapshot import Snapshot
 from app.http.errors import BadRequest, Invalid, ItemNotFound
-from app.http.lines import NumberedLine, batches_of_lines
+from app.http.lines import LINES_AT_ONCE, NumberedLine, batches_of_lines
 from app.http.problems import InvalidPart, parts_of
 from app.runtime.compute import Compute
 from ndpp.kernel import Indices
@@ -44,7 +45,8 @@ from ndpp.kernel import Indices
 _SEARCH_OPERATIONS = 60  # the cost of one row, in multiply-adds
 _CATEGORIES_SHOWN = 50
 _FAILURES_SHOWN = 100
-_AT_ONCE = 500  # changes that are parsed, or items that are exported, before other requests get their turn
+_REST = 4.0  # after a batch of many changes, as a multiple of the time that it took of the event loop
+_AT_ONCE = 500  # items that are exported before other requests get their turn
 
 
 class ItemService:
@@ -109,8 +111,8 @@ class ItemService:
         if not 1 <= len(changes) <= MOST_ITEMS:
             raise Invalid(("body.items", f"a request changes 1 to {MOST_ITEMS:,} items: send more as NDJSON"))
         answer = ChangesAnswer(changed=0, failed_count=0, failed=[])
-        for start in range(0, len(changes), _AT_ONCE):
-            await self._change(answer, list(enumerate(changes[start : start + _AT_ONCE], start + 1)))
+        for start in range(0, len(changes), LINES_AT_ONCE):
+            await self._change(answer, list(enumerate(changes[start : start + LINES_AT_ONCE], start + 1)))
         await self._follower.refresh()
         return answer
 
@@ -123,7 +125,8 @@ class ItemService:
         return answer
 
     async def _change(self, answer: ChangesAnswer, given: Sequence[tuple[int, object]]) -> None:
-        """Make a batch of numbered changes."""
+        """Make a batch of numbered changes. A full one is followed by a rest in which others go on."""
+        start = thread_time()
         lines, edits, failed = list[int](), list[Edit](), list[FailedItem]()
         for line, value in given:
             try:
@@ -145,6 +148,8 @@ class ItemService:
         answer.failed_count += len(failed)
         failed.sort(key=lambda each: each.line)
         answer.failed += failed[: _FAILURES_SHOWN - len(answer.failed)]
+        if len(given) == LINES_AT_ONCE:
+            await asyncio.sleep(_REST * (thread_time() - start))
 
     def _parsed(self, value: object) -> ItemChange:
         if not isinstance(value, NumberedLine):
