@@ -85,9 +85,9 @@ class Alike:
         """The similarities of one new item to all known ones, (6, M).
 
         The rows are category, words, letters, price, attributes and parent: the share of common levels of
-        the category (upper and lower case are the same), cosines of words, of three letters in a row and of
-        attributes, each weighted by its rarity, exp(−|difference of log prices|), and 1 for variants of the
-        same product.
+        the category, cosines of words, of three letters in a row and of attributes, each weighted by its
+        rarity, exp(−|difference of log prices|), and 1 for variants of the same product. Upper and lower case
+        are the same.
         """
         found = np.zeros((6, self.size))
         if (category := _folded(new.categories[place])) is not None and self._paths:

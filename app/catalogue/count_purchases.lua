@@ -1,15 +1,18 @@
 -- Moves the follower's position in the purchase log, and counts the purchases in between exactly once.
 -- KEYS: the position; the number of baskets; its value when each arrival was first seen; how often each was
 -- bought; the number of changes.
--- ARGV: the position before and after; new baskets; how often each arrival was bought in them, also 0.
+-- ARGV: the position before and after; new baskets; the arrivals; how often each item was bought in the baskets.
 if (redis.call('GET', KEYS[1]) or '') ~= ARGV[1] then return 0 end
 redis.call('SET', KEYS[1], ARGV[2])
 local before = tonumber(redis.call('GET', KEYS[2]) or '0')
 local any, bought = false, false
-for id, count in pairs(cjson.decode(ARGV[4])) do
+for _, id in ipairs(cjson.decode(ARGV[4])) do
   any = true
   redis.call('HSETNX', KEYS[3], id, before)
-  if count > 0 then
+end
+-- Also of items that are no arrivals any more: a rollback may make them so again.
+for id, count in pairs(cjson.decode(ARGV[5])) do
+  if redis.call('HEXISTS', KEYS[3], id) == 1 then
     redis.call('HINCRBY', KEYS[4], id, count)
     bought = true
   end

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from difflib import get_close_matches
+from functools import partial
 
 import numpy as np
 
@@ -25,10 +26,22 @@ _NEAR = 3  # names that are proposed instead of an unknown one
 _LISTED = 20  # names that are listed at most
 
 
+class Misfit(Exception):  # noqa: N818
+    """A condition names what the columns do not have. The message looks for near names, which takes long."""
+
+    def __init__(self, where: str, message: Callable[[], str]) -> None:
+        super().__init__(where)
+        self._where, self._message = where, message
+
+    def problem(self) -> Invalid:
+        """What the client gets."""
+        return Invalid((self._where, self._message()))
+
+
 def compiled(condition: Condition, columns: Columns, where: str = "body.filter") -> Mask:
     """Which rows meet the condition, as (size,) booleans that the caller may change.
 
-    An unknown field or category, and a value that the field can never have, raise `Invalid` at a location
+    An unknown field or category, and a value that the field can never have, raise `Misfit` at a location
     below `where`. A text or number that no item has at the moment is no error: no row meets it.
     """
     found: Mask
@@ -61,9 +74,7 @@ def _equal(name: str, values: Sequence[Value], places: Sequence[str], columns: C
         values = [normal(value) if isinstance(value, str) else value for value in values]
     for value, place in zip(values, places, strict=True):
         if not column.allows(kind_of(value)):
-            raise Invalid(
-                (place, f"{KINDS[kind_of(value)]} does not suit {name!r}, which is {column.kinds()}")
-            )
+            raise Misfit(place, partial(_unsuitable, name, value, column))
         if name == "category" and isinstance(value, str):
             _check_category(value, column, columns, place)
     return column.equal(values)
@@ -72,7 +83,7 @@ def _equal(name: str, values: Sequence[Value], places: Sequence[str], columns: C
 def _within(form: Compared, columns: Columns, where: str) -> Mask:
     column = _column(form.field, columns, where)
     if column.numbers is None:
-        raise Invalid((f"{where}.field", f"{form.field!r} is no number but {column.kinds()}"))
+        raise Misfit(f"{where}.field", lambda: f"{form.field!r} is no number but {column.kinds()}")
     found = ~np.isnan(column.numbers)  # a comparison with NaN is false
     if form.lt is not None:
         found &= column.numbers < form.lt
@@ -88,8 +99,12 @@ def _within(form: Compared, columns: Columns, where: str) -> Mask:
 def _column(name: str, columns: Columns, where: str) -> Column:
     column = columns.column(name)
     if column is None:
-        raise Invalid((f"{where}.field", f"there is no field {name!r}{_instead(name, columns)}"))
+        raise Misfit(f"{where}.field", lambda: f"there is no field {name!r}{_instead(name, columns)}")
     return column
+
+
+def _unsuitable(name: str, value: Value, column: Column) -> str:
+    return f"{KINDS[kind_of(value)]} does not suit {name!r}, which is {column.kinds()}"
 
 
 def _instead(name: str, columns: Columns) -> str:
@@ -105,4 +120,4 @@ def _instead(name: str, columns: Columns) -> str:
 def _check_category(category: str, column: Column, columns: Columns, where: str) -> None:
     """Refuse a category that is not known; one that has lost all its rows still is."""
     if column.texts is None or category not in column.texts:
-        raise Invalid((where, columns.categories.unknown(category)))
+        raise Misfit(where, partial(columns.categories.unknown, category))

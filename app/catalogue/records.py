@@ -14,6 +14,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from pydantic_core import from_json, to_json
+
 from app.redis.client import RedisLink
 
 _RECORDS = "tripod:items"
@@ -37,11 +39,27 @@ class Refusal(NamedTuple):
     message: str
 
 
-# From the fields of a record, empty if there is none, to the new ones.
-Edit = Callable[[Fields], Fields | Refusal]
+@dataclass(frozen=True, slots=True)
+class Edit:
+    """A change of the record of an item."""
+
+    item_id: str
+    known: bool  # whether the model knows the item
+    change: Callable[[Fields], Fields | Refusal]  # from its fields, empty if there is no record
+
+
+@dataclass(frozen=True, slots=True)
+class Edited:
+    """What became of edits, by their positions."""
+
+    refused: dict[int, Refusal] = field(default_factory=dict)
+    new: set[int] = field(default_factory=set)  # edits of items that the shop did not have before
+
+
 MISSING = Refusal("item_id", "the shop has no such item")
 _UNNAMED = Refusal("item_id", f"{MISSING.message}: give it a name to create it")
 _NAMELESS = Refusal("name", "the model does not know this item, so it needs a name")
+_HIDDEN = Refusal("item_id", "another page has the address of this item: give it another id")
 _TOO_MANY = Refusal("attributes", f"an item has at most {MOST_ATTRIBUTES}: remove some with null")
 
 
@@ -109,19 +127,19 @@ def _attributes(values: Any) -> dict[str, Attribute]:
     }
 
 
-def replaced_by(fields: Fields) -> Edit:
+def replaced_by(item_id: str, fields: Fields, *, known: bool) -> Edit:
     """The edit that replaces a record, also that of a deleted item."""
-    return lambda _: fields
+    return Edit(item_id, known, lambda _: fields)
 
 
-def merged_with(fields: Fields, *, known: bool, creates: bool) -> Edit:
+def merged_with(item_id: str, fields: Fields, *, known: bool, creates: bool) -> Edit:
     """The edit that changes some fields; None removes a field, or one of the attributes.
 
     It is refused if the shop has no such item, unless it `creates` the item and the fields name it; and if it
-    takes the name from an item that only the shop knows. `known`: the model knows the item.
+    takes the name from an item that only the shop knows.
     """
 
-    def edit(record: Fields) -> Fields | Refusal:
+    def change(record: Fields) -> Fields | Refusal:
         if not is_listed(record, known=known):
             if not (creates and fields.get("name")):
                 return _UNNAMED if creates else MISSING
@@ -134,12 +152,14 @@ def merged_with(fields: Fields, *, known: bool, creates: bool) -> Edit:
             return _TOO_MANY
         return merged if is_listed(merged, known=known) else _NAMELESS
 
-    return edit
+    return Edit(item_id, known, change)
 
 
-def deleted(*, known: bool) -> Edit:
+def deleted(item_id: str, *, known: bool) -> Edit:
     """The edit that deletes an item. A mark stays, because a model may know the item, now or later."""
-    return lambda record: {"deleted": True} if is_listed(record, known=known) else MISSING
+    return Edit(
+        item_id, known, lambda record: {"deleted": True} if is_listed(record, known=known) else MISSING
+    )
 
 
 def is_listed(record: Fields, *, known: bool) -> bool:
@@ -172,25 +192,25 @@ class RecordStore:
         self._link = link
         self._script = link.client.register_script(_SCRIPT)
 
-    async def edit(self, edits: Sequence[tuple[str, Edit]]) -> dict[int, Refusal]:
-        """Make edits of items, in order; returns the positions of those that were refused, and why.
-
-        A record that changes in between is read and edited again.
-        """
-        refused = dict[int, Refusal]()
+    async def edit(self, edits: Sequence[Edit]) -> Edited:
+        """Make edits of items, in order. A record that changes in between is read and edited again."""
+        done = Edited()
         for start in range(0, len(edits), _AT_ONCE):
             pending = list(range(start, min(start + _AT_ONCE, len(edits))))
             while pending:
-                ids = {position: edits[position][0].encode() for position in pending}
+                ids = {position: edits[position].item_id.encode() for position in pending}
                 before = await self._texts(list(dict.fromkeys(ids.values())))
                 after = dict(before)
                 for position, item_id in ids.items():
-                    refused.pop(position, None)
-                    text = _edited(after[item_id], edits[position][1])
+                    done.refused.pop(position, None)
+                    done.new.discard(position)
+                    text, is_new = _edited(after[item_id], edits[position])
                     if isinstance(text, Refusal):
-                        refused[position] = text
-                    else:
-                        after[item_id] = text
+                        done.refused[position] = text
+                        continue
+                    after[item_id] = text
+                    if is_new:
+                        done.new.add(position)
                 arguments = [
                     part for item_id, text in after.items() for part in (item_id, before[item_id], text)
                 ]
@@ -199,7 +219,7 @@ class RecordStore:
                         keys=[_RECORDS, CHANGES, _LOG], args=[_LOG_LENGTH, *arguments]
                     )
                 pending = [position for position in pending if ids[position] in conflicts]
-        return refused
+        return done
 
     async def since(self, number: int | None) -> Changes:
         """The changes after a number; all records if it is None or the log does not reach back to it."""
@@ -238,15 +258,26 @@ class RecordStore:
                 return texts
 
 
-def _edited(text: bytes, edit: Edit) -> bytes | Refusal:
+def _edited(text: bytes, edit: Edit) -> tuple[bytes | Refusal, bool]:
+    """The new text of a record, and whether the item is new to the shop."""
     try:
-        fields = json.loads(text or b"{}")
+        fields = from_json(text) if text else {}
     except ValueError:  # not ours
         fields = {}
-    changed = edit(fields if isinstance(fields, dict) else {})
+    if not isinstance(fields, dict):
+        fields = {}
+    changed = edit.change(fields)
     if isinstance(changed, Refusal):
-        return changed
-    return json.dumps(changed, ensure_ascii=False, separators=(",", ":")).encode() if changed else b""
+        return changed, False
+    is_new = not is_listed(fields, known=edit.known) and is_listed(changed, known=edit.known)
+    if is_new and not edit.known and _is_hidden(edit.item_id):
+        return _HIDDEN, False
+    return to_json(changed) if changed else b"", is_new
+
+
+def _is_hidden(item_id: str) -> bool:
+    """Whether `GET /items/{item_id}` is not the item but the export, or the related items of another one."""
+    return item_id == "export" or item_id.endswith("/related")
 
 
 def _is_chain(number: int, latest: int, entries: Iterable[tuple[bytes, dict[bytes, bytes]]]) -> bool:

@@ -141,7 +141,11 @@ class ItemPatch(_Fields):
 
     def fields(self) -> dict[str, Any]:
         """The fields to change."""
-        return self.model_dump(exclude_unset=True, exclude={"item_id"})
+        given = self.model_fields_set  # model_dump takes three times as long
+        return {name: getattr(self, name) for name in _CHANGEABLE if name in given}
+
+
+_CHANGEABLE = tuple(ItemPatch.model_fields)
 
 
 class ItemChange(ItemPatch):

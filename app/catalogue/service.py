@@ -7,6 +7,7 @@ import base64
 import binascii
 import json
 from collections.abc import AsyncIterable, AsyncIterator, Sequence
+from time import thread_time
 
 import numpy as np
 from pydantic import ValidationError
@@ -15,7 +16,7 @@ from pydantic_core import from_json
 from app.catalogue.filters import in_categories, selection
 from app.catalogue.follower import CatalogueFollower
 from app.catalogue.holder import SnapshotHolder
-from app.catalogue.records import MISSING, Edit, RecordStore, deleted, merged_with, replaced_by
+from app.catalogue.records import MISSING, Edit, Edited, RecordStore, deleted, merged_with, replaced_by
 from app.catalogue.relations import CODES, lift_fields
 from app.catalogue.schemas import (
     MOST_ITEMS,
@@ -36,7 +37,7 @@ from app.catalogue.schemas import (
 )
 from app.catalogue.snapshot import Snapshot
 from app.http.errors import BadRequest, Invalid, ItemNotFound
-from app.http.lines import NumberedLine, batches_of_lines
+from app.http.lines import LINES_AT_ONCE, NumberedLine, batches_of_lines
 from app.http.problems import InvalidPart, parts_of
 from app.runtime.compute import Compute
 from ndpp.kernel import Indices
@@ -44,8 +45,8 @@ from ndpp.kernel import Indices
 _SEARCH_OPERATIONS = 60  # the cost of one row, in multiply-adds
 _CATEGORIES_SHOWN = 50
 _FAILURES_SHOWN = 100
-_EXPORT = "export"  # an id that cannot be read
-_AT_ONCE = 500  # changes that are parsed, or items that are exported, before other requests get their turn
+_REST = 4.0  # after a batch of many changes, as a multiple of the time that it took of the event loop
+_AT_ONCE = 500  # items that are exported before other requests get their turn
 
 
 class ItemService:
@@ -67,30 +68,33 @@ class ItemService:
 
     async def put(self, item_id: str, item: ItemWrite) -> tuple[bool, ItemAnswer]:
         """Create or replace an item; returns whether it is new to the shop, and the item."""
-        is_new = self._snapshots.current().listed_row(item_id) is None
-        if item_id == _EXPORT:
-            raise Invalid(("path.item_id", "GET /items/export is the export: give the item another id"))
-        await self._store.edit([(item_id, replaced_by(item.fields()))])
-        await self._follower.refresh()
+        is_new = await self._edit_one(replaced_by(item_id, item.fields(), known=self._knows(item_id)))
         return is_new, self.get(item_id)
 
     async def patch(self, item_id: str, patch: ItemPatch) -> ItemAnswer:
         """Change fields of an item; other processes apply it at their next poll."""
-        edit = merged_with(patch.fields(), known=self._knows(item_id), creates=False)
-        await self._edit_one(item_id, edit)
+        await self._edit_one(merged_with(item_id, patch.fields(), known=self._knows(item_id), creates=False))
         return self.get(item_id)
 
     async def delete(self, item_id: str) -> None:
         """Delete an item."""
-        await self._edit_one(item_id, deleted(known=self._knows(item_id)))
-        await self._follower.purchases.forget(item_id)
+        await self._edit_one(deleted(item_id, known=self._knows(item_id)))
 
-    async def _edit_one(self, item_id: str, edit: Edit) -> None:
-        refused = await self._store.edit([(item_id, edit)])
+    async def _edit_one(self, edit: Edit) -> bool:
+        """Make an edit; returns whether the item is new to the shop."""
+        done = await self._edit([edit])
         await self._follower.refresh()
-        if refused:
-            field, message = refused[0]
-            raise _not_found(item_id) if refused[0] == MISSING else Invalid((f"body.{field}", message))
+        for field, message in done.refused.values():
+            if (field, message) == MISSING:
+                raise _not_found(edit.item_id)
+            raise Invalid(("path.item_id" if field == "item_id" else f"body.{field}", message))
+        return bool(done.new)
+
+    async def _edit(self, edits: Sequence[Edit]) -> Edited:
+        """Make edits. What was bought of an earlier item with the id of a new one does not count."""
+        done = await self._store.edit(edits)
+        await self._follower.purchases.forget([edits[position].item_id for position in done.new])
+        return done
 
     def _knows(self, item_id: str) -> bool:
         return self._snapshots.current().row_of(item_id) is not None
@@ -107,8 +111,8 @@ class ItemService:
         if not 1 <= len(changes) <= MOST_ITEMS:
             raise Invalid(("body.items", f"a request changes 1 to {MOST_ITEMS:,} items: send more as NDJSON"))
         answer = ChangesAnswer(changed=0, failed_count=0, failed=[])
-        for start in range(0, len(changes), _AT_ONCE):
-            await self._change(answer, list(enumerate(changes[start : start + _AT_ONCE], start + 1)))
+        for start in range(0, len(changes), LINES_AT_ONCE):
+            await self._change(answer, list(enumerate(changes[start : start + LINES_AT_ONCE], start + 1)))
         await self._follower.refresh()
         return answer
 
@@ -121,8 +125,9 @@ class ItemService:
         return answer
 
     async def _change(self, answer: ChangesAnswer, given: Sequence[tuple[int, object]]) -> None:
-        """Make a batch of numbered changes."""
-        lines, edits, failed = list[int](), list[tuple[str, Edit]](), list[FailedItem]()
+        """Make a batch of numbered changes. A full one is followed by a rest in which others go on."""
+        start = thread_time()
+        lines, edits, failed = list[int](), list[Edit](), list[FailedItem]()
         for line, value in given:
             try:
                 change = self._parsed(value)
@@ -131,10 +136,10 @@ class ItemService:
             except Invalid as problem:
                 failed.append(FailedItem(line=line, errors=problem.members["errors"]))
             else:
-                edit = merged_with(change.fields(), known=self._knows(change.item_id), creates=True)
+                item_id = change.item_id
                 lines.append(line)
-                edits.append((change.item_id, edit))
-        refused = await self._store.edit(edits)
+                edits.append(merged_with(item_id, change.fields(), known=self._knows(item_id), creates=True))
+        refused = (await self._edit(edits)).refused
         for position, (field, message) in refused.items():
             failed.append(
                 FailedItem(line=lines[position], errors=[InvalidPart(where=field, message=message)])
@@ -143,6 +148,8 @@ class ItemService:
         answer.failed_count += len(failed)
         failed.sort(key=lambda each: each.line)
         answer.failed += failed[: _FAILURES_SHOWN - len(answer.failed)]
+        if len(given) == LINES_AT_ONCE:
+            await asyncio.sleep(_REST * (thread_time() - start))
 
     def _parsed(self, value: object) -> ItemChange:
         if not isinstance(value, NumberedLine):

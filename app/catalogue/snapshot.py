@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from app.catalogue.attributes import AttributeColumns, Columns
 from app.catalogue.categories import Categories
 from app.catalogue.conditions import Condition
-from app.catalogue.matching import compiled
+from app.catalogue.matching import Misfit, compiled
 from app.catalogue.mixtures import Mixtures
 from app.catalogue.records import NO_RECORD, Record
 from app.catalogue.search import SearchIndex
@@ -108,6 +108,11 @@ class Snapshot:
         """The row of each arrival by its id."""
         return {item_id: row for row, item_id in enumerate(self.arrivals, self.model.kernel.size)}
 
+    @property
+    def listed_arrivals(self) -> list[str]:
+        """The arrivals that the shop has not deleted."""
+        return [item_id for item_id, row in self.arrival_rows.items() if not self.deleted[row]]
+
     def row_of(self, item_id: str) -> int | None:
         """The row of an item that the model knows, None for others."""
         return self.model.stored.items.row_of(item_id)
@@ -161,6 +166,20 @@ class Snapshot:
 
     def mask(self, condition: Condition, where: str) -> Flags:
         """Which rows fulfil a condition; Invalid, with the place `where`, if it names what does not exist."""
+        try:
+            return self._mask(condition, where)
+        except Misfit as misfit:
+            raise misfit.problem() from None
+
+    def accepts(self, condition: Condition) -> bool:
+        """Whether all that a condition names exists."""
+        try:
+            self._mask(condition, "")
+        except Misfit:
+            return False
+        return True
+
+    def _mask(self, condition: Condition, where: str) -> Flags:
         key = condition.cache_key()
         found: Flags | None = self.masks.get(key)
         if found is None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 from dataclasses import dataclass
 from time import monotonic
 
@@ -103,6 +104,7 @@ class Models:
             return
         previous = self._snapshots.model
         self._snapshots.use_model(model)
+        _spare_collections()
         self.refusal = None
         self._log_loaded(model, previous)
 
@@ -211,3 +213,13 @@ def _problem(error: ModelStoreError) -> Problem:
     kind = next(problem for family, problem in kinds if isinstance(error, family))
     text = str(error)
     return kind(f"{text[0].upper()}{text[1:]}.")
+
+
+def _spare_collections() -> None:
+    """Keep Python's garbage collector from looking through the model again and again.
+
+    For 100,000 items that took 55 ms each time, in which no request was answered.
+    """
+    gc.unfreeze()  # what is left of the model before
+    gc.collect()
+    gc.freeze()

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 import numpy as np
 from numpy.typing import NDArray
 
+from app.catalogue.conditions import Condition
 from app.catalogue.snapshot import Snapshot
 from app.http.errors import Invalid
 from app.rules.rule import AtMost, Boost, Bury, Hide, Pin, Rule
@@ -16,7 +17,7 @@ from ndpp.kernel import Vector
 from ndpp.limits import Limit
 
 Flags = NDArray[np.bool_]
-_USABLE = "usable rules"
+_USABLE, _PROBLEMS = "usable rules", "problems of rules"
 ACTIONS = ("pin", "boost", "bury", "hide", "at_most")
 
 
@@ -47,29 +48,47 @@ def _usable(snapshot: Snapshot) -> tuple[Rule, ...]:
     """The rules that fit the catalogue."""
     found: tuple[Rule, ...] | None = snapshot.cache.get(_USABLE)
     if found is None:
-        found = tuple(rule for rule in snapshot.rules if problem_of(rule, snapshot) is None)
+        found = tuple(rule for rule in snapshot.rules if _fits(rule, snapshot))
         snapshot.cache.put(_USABLE, found, 0)
     return found
 
 
-def problem_of(rule: Rule, snapshot: Snapshot) -> str | None:
-    """Why a rule cannot apply to the catalogue, None if it can."""
-    try:
-        check(rule, snapshot, "rule")
-    except Invalid as problem:
-        return "; ".join(part["message"] for part in problem.members["errors"])
-    return None
+def _fits(rule: Rule, snapshot: Snapshot) -> bool:
+    """Whether `check` accepts a rule; without its messages, which take long."""
+    if isinstance(rule.then, Pin) and snapshot.listed_row(rule.then.item_id) is None:
+        return False
+    return all(snapshot.accepts(condition) for _, condition in _conditions(rule))
+
+
+def problems_of(snapshot: Snapshot) -> Mapping[str, str]:
+    """Why rules cannot apply to the catalogue, by their ids."""
+    found: dict[str, str] | None = snapshot.cache.get(_PROBLEMS)
+    if found is None:
+        usable = {rule.rule_id for rule in _usable(snapshot)}
+        found = {}
+        for rule in snapshot.rules:
+            if rule.rule_id not in usable:
+                try:
+                    check(rule, snapshot, "rule")
+                except Invalid as problem:
+                    found[rule.rule_id] = "; ".join(part["message"] for part in problem.members["errors"])
+        snapshot.cache.put(_PROBLEMS, found, sum(map(len, found.values())))
+    return found
 
 
 def check(rule: Rule, snapshot: Snapshot, where: str) -> None:
     """Invalid if the rule names items, fields or categories that the catalogue does not have."""
-    for name in ("cart_has", "cart_lacks"):
-        if (condition := getattr(rule.when, name)) is not None:
-            snapshot.mask(condition, f"{where}.when.{name}")
-    if not isinstance(rule.then, Pin):
-        snapshot.mask(rule.then.items, f"{where}.then.items")
-    elif snapshot.listed_row(rule.then.item_id) is None:
+    for name, condition in _conditions(rule):
+        snapshot.mask(condition, f"{where}.{name}")
+    if isinstance(rule.then, Pin) and snapshot.listed_row(rule.then.item_id) is None:
         raise Invalid((f"{where}.then.item_id", f"the shop has no item {rule.then.item_id!r}"))
+
+
+def _conditions(rule: Rule) -> list[tuple[str, Condition]]:
+    """The conditions of a rule and their places in it."""
+    items = None if isinstance(rule.then, Pin) else rule.then.items
+    each = ("when.cart_has", rule.when.cart_has), ("when.cart_lacks", rule.when.cart_lacks)
+    return [(name, condition) for name, condition in (*each, ("then.items", items)) if condition is not None]
 
 
 def applies(rule: Rule, snapshot: Snapshot, cart: Sequence[int]) -> bool:

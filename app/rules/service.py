@@ -13,7 +13,7 @@ from app.recommend.question import Question, Questions
 from app.recommend.request import RecommendRequest
 from app.recommend.schemas import Recommendations
 from app.recommend.service import answer_one
-from app.rules.effects import active_rules, applies, check, problem_of
+from app.rules.effects import active_rules, applies, check, problems_of
 from app.rules.rule import Rule, RuleBody, in_order
 from app.rules.schemas import (
     PreviewAnswer,
@@ -41,24 +41,26 @@ class Rules:
 
     def list(self) -> RulesAnswer:
         """All rules."""
-        return RulesAnswer(rules=[self._answer(rule) for rule in self._snapshots.current().rules])
+        snapshot = self._snapshots.current()
+        active, problems = {rule.rule_id for rule in active_rules(snapshot)}, problems_of(snapshot)
+        return RulesAnswer(
+            rules=[
+                RuleAnswer(**dict(rule), active=rule.rule_id in active, problem=problems.get(rule.rule_id))
+                for rule in snapshot.rules
+            ]
+        )
 
     def get(self, rule_id: str) -> RuleAnswer:
         """One rule."""
-        found = next((rule for rule in self._snapshots.current().rules if rule.rule_id == rule_id), None)
+        found = next((rule for rule in self.list().rules if rule.rule_id == rule_id), None)
         if found is None:
             raise _not_found(rule_id)
-        return self._answer(found)
-
-    def _answer(self, rule: Rule) -> RuleAnswer:
-        snapshot = self._snapshots.current()
-        return RuleAnswer(
-            **dict(rule), active=rule in active_rules(snapshot), problem=problem_of(rule, snapshot)
-        )
+        return found
 
     async def put(self, rule_id: str, body: RuleBody) -> tuple[bool, RuleAnswer]:
         """Create or replace a rule; returns whether it is new, and the rule."""
         rule = Rule(rule_id=rule_id, **dict(body))
+        await self._follower.refresh()  # another process may have just created what the rule names
         if rule.enabled:  # one that is off may wait for what the catalogue does not have
             check(rule, self._snapshots.current(), "body")
         is_new = await self._follower.rules.put(rule)
@@ -74,6 +76,8 @@ class Rules:
 
     async def preview(self, request: PreviewRequest) -> PreviewAnswer:
         """What the rules, and a draft, do to the list for a cart."""
+        if request.draft is not None:
+            await self._follower.refresh()  # as in `put`
         given = {"cart_id": request.cart_id, "items": request.items, "k": request.k}
         asked = RecommendRequest.model_validate(given)
         question = await self._questions.about(asked, asked)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import secrets
+from collections import Counter
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -70,13 +71,11 @@ class Follower:
     async def _advance(self, position: bytes, entries: Sequence[Entry]) -> None:
         """Move the position, and count the purchases that a client with the admin key recorded."""
         recorded = [fields for _, fields in entries if b"order_id" in fields and b"corrects" not in fields]
-        model = self._snapshots.model
-        arrivals = self._snapshots.current().arrivals if model is not None else ()
-        bought = dict.fromkeys(arrivals if recorded else (), 0)
-        for fields in recorded if bought else ():
-            for item_id in bought.keys() & set(_item_ids(fields)):
-                bought[item_id] += 1
-        await self._counts.advance(_POSITION, (position, entries[-1][0]), len(recorded), bought)
+        knows = bool(recorded) and self._snapshots.model is not None
+        arrivals = self._snapshots.current().listed_arrivals if knows else []
+        bought = Counter(item_id for fields in recorded for item_id in set(_item_ids(fields)))
+        between = position, entries[-1][0]
+        await self._counts.advance(_POSITION, between, len(recorded), arrivals, bought)
 
     async def pause(self) -> None:
         """Wait before the next poll."""

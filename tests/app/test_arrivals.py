@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,8 @@ import httpx
 import pytest
 import redis
 
+from app.catalogue.purchases import CHANGES, PurchaseCounts
+from app.redis.client import RedisLink
 from tests.app.app_process import ADMIN_KEY, Service, Valkey, eventually, get_json, ids_of
 from tests.app.app_shop import publish
 
@@ -159,6 +162,56 @@ def test_first_purchases_through_a_keyed_client_move_a_new_item(
         lambda: listed(three.client)[NEW]["probability"] < moved["probability"],
         "baskets without the item do not count",
     )
+
+
+def test_purchases_count_while_the_shop_has_an_item_or_a_model_knows_it(valkey: Valkey) -> None:
+    async def run() -> None:
+        link = RedisLink(valkey.url)
+        counts = PurchaseCounts(link)
+        await counts.advance("position", (b"", b"1"), 10, [NEW], {NEW: 5, "film-4": 3})
+        assert await counts.read() == {NEW: (5, 10)}
+        # A newer model knows the item. If there is a rollback, the baskets without it are not all.
+        await counts.advance("position", (b"1", b"2"), 100, [], {NEW: 50, "film-4": 30})
+        assert await counts.read() == {NEW: (55, 110)}
+        before = await link.read("GET", CHANGES)
+        await counts.forget([NEW, "other"])
+        assert await counts.read() == {}
+        assert await link.read("GET", CHANGES) != before  # so that all processes read them again
+        await counts.advance("position", (b"2", b"3"), 7, [NEW], {})
+        assert await counts.read() == {NEW: (0, 7)}
+        await link.close()
+
+    asyncio.run(run())
+
+
+def test_baskets_of_a_time_without_the_item_do_not_count(
+    start: Callable[..., Service], valkey: Valkey, tmp_path: Path
+) -> None:
+    publish(tmp_path / "store")
+    service = start(REDIS_URL=valkey.url, TRIPOD_ADMIN_KEY=ADMIN_KEY).ready()
+    client = service.client
+    client.headers["X-Admin-Key"] = ADMIN_KEY
+
+    def buy(count: int, item_id: str) -> None:
+        before = valkey_counts(valkey)[1]
+        orders = [f"o{before + n}" for n in range(count)]
+        for order in orders:
+            purchase = {"order_id": order, "items": [{"item_id": item_id}]}
+            assert client.post("/purchases", json=purchase).status_code == 201
+        eventually(lambda: valkey_counts(valkey)[1] == before + count, "the purchases are not counted")
+
+    client.put(f"/items/{NEW}", json=ITEM)
+    probability = listed(client)[NEW]["probability"]
+    buy(3, NEW)
+    eventually(lambda: listed(client)[NEW]["probability"] > probability, "the purchases do not count")
+    client.delete(f"/items/{NEW}")
+    buy(40, "film-4")
+    client.patch("/items", json={"items": [{"item_id": NEW, **ITEM}]})
+    assert listed(client)[NEW]["probability"] == pytest.approx(probability)
+    buy(2, NEW)
+    assert valkey_counts(valkey) == (2, 45)
+    since: Any = redis.Redis.from_url(valkey.url).hget("tripod:arrivals:since", NEW)
+    assert int(since) == 43
 
 
 def valkey_counts(valkey: Valkey) -> tuple[int, int]:

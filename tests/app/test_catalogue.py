@@ -75,29 +75,15 @@ def test_new_item_is_created_read_replaced_and_deleted(own: httpx.Client) -> Non
     assert own.put("/items/lens-1", json={"name": "Back"}).status_code == 201
 
 
-def test_category_has_one_spelling(own: httpx.Client) -> None:
-    """Upper and lower case are the same, at each level."""
-    twin = {"name": "Roll", "price": 8.0}
-    own.put("/items/one", json={**twin, "category": "Photo"})
-    other = own.put("/items/two", json={**twin, "category": "pHOTO"}).json()
-    assert other["category"] == "Photo"
-    own.put("/items/three", json={**twin, "category": "PHOTO > Rolls"})
-    own.put("/items/four", json={**twin, "category": "photo > rolls"})
-    names = [entry["category"] for entry in get_json(own, "/categories")["categories"]]
-    assert names == ["Photo", "Accessories", "Photo > Rolls"]
-    found = {item["item_id"]: item for item in get_json(own, "/recommend", items="camera-3", k=100)["items"]}
-    assert found["one"]["probability"] == pytest.approx(found["two"]["probability"])
-    assert found["three"]["probability"] == pytest.approx(found["four"]["probability"])
-
-
-def test_category_without_items_is_not_proposed(own: httpx.Client) -> None:
-    own.put("/items/one", json={"name": "Roll", "category": "Fotos"})
-    refused = own.get("/recommend", params={"category": "Foto"})
-    assert "'Fotos'" in refused.text
-    own.delete("/items/one")
-    refused = own.get("/recommend", params={"category": "Foto"})
-    assert refused.status_code == 422
-    assert "'Fotos'" not in refused.text
+@pytest.mark.parametrize("item_id", ["export", "zz/related", "/related"])
+def test_id_whose_address_is_another_page_is_refused(own: httpx.Client, item_id: str) -> None:
+    refused = own.put(f"/items/{item_id}", json={"name": "Lens"})
+    assert problem(refused) == (422, "invalid-request")
+    assert refused.json()["errors"][0]["where"] == "path.item_id"
+    answer = change(own, {"item_id": item_id, "name": "Lens"}, {"item_id": "zz", "name": "Lens"})
+    assert (answer["changed"], answer["failed_count"]) == (1, 1)
+    assert answer["failed"][0]["errors"][0]["where"] == "item_id"
+    assert f'"{item_id}"' not in own.get("/items/export").text
 
 
 def test_known_item_can_be_renamed_and_moved(own: httpx.Client) -> None:
@@ -343,3 +329,21 @@ def test_catalogue_survives_restart_swap_and_rollback(
             "the version is not served",
         )
         assert state(restarted.client) == expected
+
+
+def test_processes_agree_about_what_one_has_just_accepted(
+    start: Callable[..., Service], valkey: Valkey, tmp_path: Path
+) -> None:
+    publish(tmp_path / "store")
+    settings = {"REDIS_URL": valkey.url, "TRIPOD_ADMIN_KEY": ADMIN_KEY, "TRIPOD_POLL_SECONDS": "60"}
+    one, two = (start(**settings).ready().client for _ in range(2))
+    for client in (one, two):
+        client.headers["X-Admin-Key"] = ADMIN_KEY
+    assert one.put("/items/lens-1", json=LENS).status_code == 201
+    assert two.put("/items/lens-1", json=LENS).status_code == 200
+    assert one.put("/items/lens-2", json=LENS).status_code == 201
+    rule = {"name": "Lens", "then": {"action": "pin", "item_id": "lens-2"}}
+    assert two.put("/rules/lens", json=rule).status_code == 201
+    assert one.put("/items/lens-3", json=LENS).status_code == 201
+    draft = {"name": "Lens", "then": {"action": "pin", "item_id": "lens-3"}}
+    assert two.post("/rules/preview", json={"draft": draft}).json()["items"][0]["item_id"] == "lens-3"

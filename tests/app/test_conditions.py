@@ -12,8 +12,7 @@ from pydantic import ValidationError
 
 from app.catalogue.attributes import AttributeColumns, Columns
 from app.catalogue.conditions import MAX_DEPTH, MAX_PARTS, Condition
-from app.catalogue.matching import compiled
-from app.http.errors import Invalid
+from app.catalogue.matching import Misfit, compiled
 from tests.app.condition_columns import Item, columns_of
 
 WINE: list[Item] = [
@@ -35,9 +34,9 @@ def rows(condition: Any, items: list[Item] = WINE) -> list[int]:
 
 
 def refusal(condition: Any) -> tuple[str, str]:
-    with pytest.raises(Invalid) as caught:
+    with pytest.raises(Misfit) as caught:
         rows(condition)
-    (error,) = caught.value.document()["errors"]
+    (error,) = caught.value.problem().document()["errors"]
     return error["where"], error["message"]
 
 
@@ -98,8 +97,9 @@ def test_category_is_found_by_each_level_above_it(category: str) -> None:
 
 def test_category_that_lost_its_rows_is_still_known() -> None:
     columns = columns_of(WINE[:1])
-    categories = columns.categories.changed({0: "Food"}, np.zeros(1, bool))
-    moved = Columns(**{**vars(columns), "categories": categories})
+    moved = Columns(
+        **{**vars(columns), "categories": columns.categories.changed({0: "Food"}, np.zeros(1, bool))}
+    )
     for category, expected in (("Drinks", False), ("Drinks > Wine", False), ("Food", True)):
         condition = Condition.model_validate({"field": "category", "is": category})
         assert compiled(condition, moved).tolist() == [expected]

@@ -42,8 +42,7 @@ class Follower:
         self.known = set(model.stored.items.ids)
 
     async def patch(self, item_id: str, fields: dict[str, object]) -> None:
-        edit = merged_with(fields, known=item_id in self.known, creates=True)
-        await self.store.edit([(item_id, edit)])
+        await self.store.edit([merged_with(item_id, fields, known=item_id in self.known, creates=True)])
 
     async def assert_up_to_date(self) -> None:
         """Compare with a process that starts now and reads all records."""
@@ -147,11 +146,13 @@ def test_following_the_log_equals_reading_all_records(
         for _ in range(60):
             for _ in range(rng.randint(1, 6)):
                 item_id, follower = rng.choice(ids), rng.choice([one, two])
+                known = item_id in follower.known
                 action = rng.random()
                 if action < 0.1:
-                    await follower.store.edit([(item_id, deleted(known=item_id in follower.known))])
+                    await follower.store.edit([deleted(item_id, known=known)])
                 elif action < 0.2:
-                    await follower.store.edit([(item_id, replaced_by({"name": "Replaced film"}))])
+                    fields = {"name": "Replaced film"}
+                    await follower.store.edit([replaced_by(item_id, fields, known=known)])
                 else:
                     await follower.patch(item_id, some_fields())
             if rng.random() < 0.4:

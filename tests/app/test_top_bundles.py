@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import httpx
 import pytest
 
+from app.bundles.schemas import TopBundlesQuery
+from app.bundles.service import Bundles
+from app.catalogue.categories import Categories
+from app.catalogue.holder import SnapshotHolder
+from app.catalogue.served_model import ServedModel
 from model_store import ModelStore
 from ndpp.sets import disjoint
 from tests.app.app_process import Service, get_json, ids_of, problem
@@ -99,3 +104,21 @@ def test_invalid_requests_for_top_bundles(shop: httpx.Client, query: dict[str, A
 def test_no_top_bundles_of_a_size_that_never_belongs_together(shop: httpx.Client) -> None:
     answer = get_json(shop, "/bundles/top", k=4)
     assert (answer["k"], answer["bundles"], answer["next_cursor"]) == (4, [], None)
+
+
+def test_category_is_looked_up_once_for_all_bundles(
+    bundle_store: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    snapshots, unused = SnapshotHolder(), cast(Any, None)
+    snapshots.use_model(ServedModel.of(ModelStore(bundle_store).open()))
+    asked: list[str] = []
+    look_up = Categories._codes_in
+
+    def counted(self: Categories, category: str) -> list[int]:
+        asked.append(category)
+        return look_up(self, category)
+
+    monkeypatch.setattr(Categories, "_codes_in", counted)
+    query = TopBundlesQuery.model_validate({"k": 2, "category": "photo", "limit": 100})
+    assert len(Bundles(unused, snapshots, unused).top(query).bundles) > 3
+    assert len(asked) <= 2
