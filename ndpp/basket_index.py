@@ -15,6 +15,7 @@ from ndpp.sparse import Sparse, nothing
 
 SIMILAR = 300  # baskets that vote
 _VOTING = 1_000  # newest baskets per item among which they are searched; 10,000 gain less than 0.01 nats
+_SMALL = 1_000_000  # baskets whose 1 / √|b| are kept: 8 MB
 _SHARPNESS = 3  # the weight of a vote is (similarity / highest similarity) to this power
 _SPARSE = 50  # places for each number: up to here one sum per place is faster than finding equal numbers
 
@@ -46,7 +47,7 @@ class BasketIndex:
             return nothing()
         weights = np.repeat([float(self.rarity[y]) for y in rows], [len(each) for each in lists])
         numbers, shared = _sums(found, weights, len(self.offsets) - 1)
-        similarity = shared * self._inverse_roots[numbers]
+        similarity = shared * self._inverse_roots_of(numbers)
         if len(numbers) > SIMILAR:
             lowest = np.partition(similarity, -SIMILAR)[-SIMILAR]
             above = similarity > lowest
@@ -55,9 +56,15 @@ class BasketIndex:
             numbers, similarity = numbers[above], similarity[above]
         return numbers, similarity
 
+    def _inverse_roots_of(self, numbers: Indices) -> Vector:
+        """1 / √|b| of some baskets."""
+        if len(self.offsets) <= _SMALL:
+            return self._inverse_roots[numbers]
+        roots: Vector = 1 / np.sqrt(self.offsets[numbers + 1] - self.offsets[numbers])
+        return roots
+
     @cached_property
     def _inverse_roots(self) -> Vector:
-        """1 / √|b|."""
         return 1 / np.sqrt(np.diff(self.offsets))
 
     def votes(self, cart: ArrayLike) -> Sparse:

@@ -160,13 +160,13 @@ class RelatedItems:
 
     def all_related(self, relation: int) -> tuple[Indices, Indices]:
         """All pairs of complements or substitutes, first < second."""
+        return self.counted(relation)[:2]
+
+    def counted(self, relation: int) -> tuple[Indices, Indices, NDArray[np.int32]]:
+        """The same, and the training baskets with both."""
         first = np.repeat(np.arange(self.kernel.size), np.diff(self.lifts.offsets))
         chosen = (self.lifts.relations == relation) & (first < self.lifts.partners)
-        return first[chosen], self.lifts.partners[chosen].astype(np.intp)
-
-    def counts(self, first: Indices, second: Indices) -> NDArray[np.int32]:
-        """Training baskets with both rows of each pair; −1 if the count is not stored."""
-        return self._stored(first, second)[0]
+        return first[chosen], self.lifts.partners[chosen].astype(np.intp), self.lifts.together[chosen]
 
     def to_cart(self, rows: ArrayLike, cart: ArrayLike) -> NDArray[np.uint8]:
         """For each row SUBSTITUTE or COMPLEMENT if it is one of any cart item (the former first), else 0."""

@@ -18,20 +18,19 @@ class MarginalKernel:
 
     kernel: Kernel
 
-    @cached_property
-    def _weights(self) -> Vector:
-        weights: Vector = 1 / (1 + self.kernel.diagonal)
+    def _weights(self, rows: Indices | slice) -> Vector:
+        weights: Vector = 1 / (1 + self.kernel.diagonal[rows])
         return weights
 
     @cached_property
     def inclusion(self) -> Vector:
         """K_ii = P(i is in the basket) = 1 − w_i + w_i² f_i Q f_iᵀ of all items."""
-        weights = self._weights
-        inclusion = 1 - weights
+        inclusion = np.empty(self.kernel.size)
         for rows in self.kernel.blocks():
             factors = self.kernel.factors[rows].astype(np.float64)
             squares = np.einsum("ir,ir->i", factors @ self.kernel.marginal_core, factors)
-            inclusion[rows] += squares * weights[rows] ** 2
+            weights = self._weights(rows)
+            inclusion[rows] = 1 - weights + squares * weights**2
         return np.clip(inclusion, 0.0, 1.0)
 
     def lifts(self, first: Indices, second: Indices) -> Vector:
@@ -39,7 +38,7 @@ class MarginalKernel:
 
         1 where P(i) or P(j) is 0. Fastest if pairs with the same first row are next to each other.
         """
-        core, weights = self.kernel.marginal_core, self._weights
+        core = self.kernel.marginal_core
         products = np.empty(len(first))
         for start in range(0, len(first), BLOCK):
             part = slice(start, start + BLOCK)
@@ -53,7 +52,7 @@ class MarginalKernel:
             forward = np.einsum("ir,ir->i", (factors @ core)[places], others[partners])
             backward = np.einsum("ir,ir->i", (factors @ core.T)[places], others[partners])
             products[part] = forward * backward
-        products *= (weights[first] * weights[second]) ** 2
+        products *= (self._weights(first) * self._weights(second)) ** 2
         alone = self.inclusion[first] * self.inclusion[second]
         ratio: Vector = np.divide(products, alone, out=np.zeros(len(first)), where=alone > 0)
         return np.maximum(1 - ratio, 0.0)

@@ -51,8 +51,8 @@ class Attraction:
     @cached_property
     def _pairs(self) -> tuple[Indices, Indices, Vector]:
         """The complements with the highest worth, best first: two rows, and the worth."""
-        first, second = self.relations.all_related(COMPLEMENT)
-        together = self.relations.counts(first, second).astype(np.float64)
+        first, second, counts = self.relations.counted(COMPLEMENT)
+        together = counts.astype(np.float64)
         expected = self.by_chance(np.column_stack([first, second]))
         worth = _worth(together, expected)
         best = np.argsort(-worth, kind="stable")[:_MOST_PAIRS]
