@@ -38,6 +38,11 @@ class Pool:
         """The highest factor of a row that need not be listed."""
         return 1.0 if self.is_plain else float(self.factors.max())
 
+    def bytes(self, model: NextItem) -> int:
+        """The memory that it takes, with a sample if it needs one of its own."""
+        sample = 0 if self.is_plain else _DRAWN * model.kernel.rank * model.kernel.factors.itemsize
+        return self.factors.nbytes + self.unusual.nbytes + sample
+
     def sample(self, model: NextItem) -> Sample:
         """A sample of the rows that may appear."""
         found = self._samples.get(model)

@@ -78,7 +78,7 @@ def _pool(snapshot: Snapshot, filters: InStockFilters, boosts: Mapping[str, floa
     found: Pool | None = snapshot.pools.get(key)
     if found is None:
         found = Pool(_factors(snapshot, filters, boosts, any_stock=any_stock))
-        snapshot.pools.put(key, found, 2 * found.factors.nbytes)  # and its `unusual` rows
+        snapshot.pools.put(key, found, found.bytes(snapshot.model.next_item))
     return found
 
 

@@ -20,7 +20,7 @@ def test_near_names_are_looked_for_once_and_only_for_messages(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     publish(tmp_path / "store")
-    snapshots = SnapshotHolder()
+    snapshots = SnapshotHolder(1 << 20)
     snapshots.use_model(ServedModel.of(ModelStore(tmp_path / "store").open()))
     lost = {"action": "hide", "items": {"field": "category", "is": "Fotos"}}
     good = {"action": "hide", "items": {"field": "category", "is": "Photo"}}

@@ -43,7 +43,7 @@ def changes(records: dict[str, Any], number: int = 1, *, are_all: bool = False) 
 
 
 def started(model: ServedModel, records: dict[str, Any]) -> SnapshotHolder:
-    snapshots = SnapshotHolder()
+    snapshots = SnapshotHolder(1 << 20)
     snapshots.use_changes(changes(records, are_all=True))
     snapshots.use_model(model)
     return snapshots

@@ -106,7 +106,7 @@ def test_filters_exclude_items_and_boosts_multiply_the_odds(shop: httpx.Client) 
         "exclude": [names[12], names[13], "unknown-1"],
         "min_price": 11,
         "max_price": 60,
-        "boosts": {"items": {names[1]: 7, "unknown-1": 2}, "categories": {"Photo": 3, "Unknown": 9}},
+        "boosts": {"items": {names[1]: 7, "unknown-1": 2}, "categories": {"Photo": 3}},
     }
     weighted = model().given(cart).probabilities * factors
     assert_ranked(shop.post("/recommend", json=request).json(), weighted, weighted / weighted.sum())

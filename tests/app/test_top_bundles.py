@@ -109,7 +109,7 @@ def test_no_top_bundles_of_a_size_that_never_belongs_together(shop: httpx.Client
 def test_category_is_looked_up_once_for_all_bundles(
     bundle_store: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    snapshots, unused = SnapshotHolder(), cast(Any, None)
+    snapshots, unused = SnapshotHolder(1 << 20), cast(Any, None)
     snapshots.use_model(ServedModel.of(ModelStore(bundle_store).open()))
     asked: list[str] = []
     look_up = Categories._codes_in
